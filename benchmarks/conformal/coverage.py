@@ -2,13 +2,18 @@
 
     python benchmarks/conformal/coverage.py [--splits 20] [--methods jackknife+ CV+ ...] [--save | --append]
 
+Features and targets are scaled with the means and deviations of the whole data set, which treat training and test
+samples alike. Scaling with those of the training samples would break exchangeability: a left-out sample would have
+influenced the scale of its model.
+
 The coverage of a method varies with the training samples and with the test samples. For n training samples and m test
 samples the variance of the coverage of a split is about α(1 − α)(1/(n + 2) + 1/m). The first part is the variance of a
 beta distribution, which is exact for split conformal prediction with n calibration samples; the second part is that of
 the test samples. z is the difference between the mean coverage and 1 − α in units of the standard deviation of the mean
-of the splits.
+of the splits. The last lines have the mean over all data sets and its standard deviation.
 
-Requires crepes, which is compared as split conformal prediction: half of the training samples are used for calibration.
+Requires crepes, which is compared as split conformal prediction (half of the training samples are used for
+calibration), and MAPIE, whose jackknife+ with scikit-learn's SVR uses the same splits.
 Data sets are read from the folder `shared/data` next to the repository; without it only synthetic problems are
 measured.
 """
@@ -23,9 +28,12 @@ from typing import Any
 
 import numpy as np
 from crepes import WrapRegressor
+from mapie.regression import CrossConformalRegressor
 from scipy.stats import chi2
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
+from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 import hinge
 from hinge.conformal import CVPlus, FullConformal, JackknifePlus, coverage
@@ -66,6 +74,12 @@ def crepes_intervals(X: Any, y: Any, new: Any, seed: int) -> Any:
     return model.predict_int(new, confidence=1 - ALPHA)
 
 
+def mapie_intervals(X: Any, y: Any, new: Any, seed: int) -> Any:
+    estimator = SVR(C=1.0, gamma=0.1, tol=1e-6)
+    model = CrossConformalRegressor(estimator, confidence_level=1 - ALPHA, method="plus", cv=LeaveOneOut())
+    return model.fit_conformalize(X, y).predict_interval(new)[1][:, :, 0]
+
+
 def hinge_intervals(make: Any) -> Any:
     return lambda X, y, new, seed: make(hinge.SVR(C=1.0, gamma=0.1), seed).fit(X, y).predict_interval(new, ALPHA)
 
@@ -75,6 +89,7 @@ METHODS = {
     "CV+": hinge_intervals(lambda estimator, seed: CVPlus(estimator, random_state=seed)),
     "full": hinge_intervals(lambda estimator, seed: FullConformal(estimator)),
     "split (crepes)": crepes_intervals,
+    "jackknife+ (MAPIE)": mapie_intervals,
 }
 
 
@@ -87,14 +102,12 @@ def standard_deviation(method: str, n_test: int, splits: int) -> float:
 def measure(method: Any, X: Any, y: Any, n_test: int, splits: int) -> tuple[float, float]:
     """Mean coverage and width of the intervals of a method."""
     results = []
+    X, y = StandardScaler().fit_transform(X), (y - y.mean()) / y.std()
     for seed in range(splits):
         order = np.random.default_rng(seed).permutation(len(y))
         train, test = order[:N_TRAIN], order[N_TRAIN : N_TRAIN + n_test]
-        scaler = StandardScaler().fit(X[train])
-        center, unit = y[train].mean(), y[train].std()
-        target = (y[test] - center) / unit
-        ends = method(scaler.transform(X[train]), (y[train] - center) / unit, scaler.transform(X[test]), seed)
-        results.append((coverage(target, ends), float(np.mean(ends[:, 1] - ends[:, 0]))))
+        ends = method(X[train], y[train], X[test], seed)
+        results.append((coverage(y[test], ends), float(np.mean(ends[:, 1] - ends[:, 0]))))
     share, width = np.mean(results, axis=0)
     return float(share), float(width)
 
@@ -107,18 +120,23 @@ def table(methods: list[str], splits: int) -> list[str]:
     ]
     shares: dict[str, list[float]] = {name: [] for name in methods}
     scores: dict[str, list[float]] = {name: [] for name in methods}
+    variances: dict[str, list[float]] = {name: [] for name in methods}
     for title, (X, y) in problems().items():
         line = f"{title:<22}"
         for name in methods:
             n_test = min(MAX_TEST_FULL if name == "full" else MAX_TEST, len(y) - N_TRAIN)
             share, width = measure(METHODS[name], X, y, n_test, splits)
-            z = (share - (1 - ALPHA)) / standard_deviation(name, n_test, splits)
+            deviation = standard_deviation(name, n_test, splits)
+            z = (share - (1 - ALPHA)) / deviation
+            variances[name].append(deviation**2)
             shares[name].append(share)
             scores[name].append(z)
             line += f"{f'{share:.3f} ({z:+.1f})  {width:.2f}':>24}"
         lines.append(line)
         print(line, flush=True)
-    lines.append(f"{'mean':<22}" + "".join(f"{np.mean(each):>24.4f}" for each in shares.values()))
+    means = (f"{np.mean(shares[name]):.4f} ± {np.sqrt(np.sum(variances[name])) / len(each):.4f}" for name, each in
+             shares.items())  # fmt: skip
+    lines.append(f"{'mean':<22}" + "".join(f"{each:>24}" for each in means))
     squares = {name: float(np.sum(np.square(each))) for name, each in scores.items()}
     probability = {name: chi2.sf(value, len(scores[name])) for name, value in squares.items()}
     lines.append(f"{'probability':<22}" + "".join(f"{each:>24.3f}" for each in probability.values()))
@@ -136,10 +154,10 @@ def main() -> None:
     lines += [
         "",
         f"{N_TRAIN} training samples, up to {MAX_TEST} test samples ({MAX_TEST_FULL} for full conformal prediction), "
-        "SVR(C=1, gamma=0.1) on standardized data.",
+        "SVR(C=1, gamma=0.1) on standardized data. mean: with its standard deviation if the coverage is 0.9.",
         "probability: that the sum of z² of all data sets is at least as large if the coverage is exactly 0.9 "
         "(chi-squared distribution).",
-        f"{date.today()}, hinge {version('hinge')}, crepes {version('crepes')}",
+        f"{date.today()}, hinge {version('hinge')}, crepes {version('crepes')}, MAPIE {version('mapie')}",
         "",
     ]
     text = "\n".join(lines) + "\n"

@@ -35,19 +35,11 @@ def check_against_refits(seed, points):
     grid = np.concatenate([np.linspace(y.min() - unit, y.max() + unit, points), far])
     for label in grid:
         low, high = p_value_by_refit(X, y, x, label, estimator)
-        if not low - 1e-12 <= p(label) <= high + 1e-12:
-            assert is_ambiguous(X, y, x, label, estimator), (seed, label, low, p(label), high)
+        assert low - 1e-12 <= p(label) <= high + 1e-12, (seed, label, low, p(label), high)
     for alpha in (0.05, 0.2, 0.5):
         region = p.region(alpha)
         inside = ((region[:, :1] <= grid) & (grid <= region[:, 1:])).any(axis=0)
         assert_array_equal(inside, [p(label) > alpha + 1e-12 for label in grid])
-
-
-def is_ambiguous(X, y, x, label, estimator):
-    """Whether all support vectors are at their bounds, so that the offset is not unique."""
-    model = estimator.fit(np.vstack([X, x]), np.append(y, label))
-    size = np.abs(model.dual_coef_)
-    return bool(np.all((size < 1e-7 * model.C) | (size > (1 - 1e-7) * model.C)))
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -57,7 +57,9 @@ ActiveSet::Engine::Engine(const Gram& source, std::size_t slots, Span<const std:
   } else {
     gram->diagonal(diagonal_);
   }
-  k_scale_ = std::max(largest(diagonal_), std::numeric_limits<double>::min());
+  // For K = 0 the scale is arbitrary; a tiny one would leave the range of normal numbers.
+  const double top = largest(diagonal_);
+  k_scale_ = top > 0 ? top : 1.0;
   kappa_ = k_scale_;
   one_group_ = std::all_of(group.begin(), group.end(), [](std::int8_t g) { return g == 0; });
 }

@@ -16,7 +16,7 @@ constexpr double kLongSegment = 8;                  // relative to the parameter
 constexpr double kMaxCorrectedViolation = 1e-9;     // larger violations are repaired, not corrected
 constexpr std::int64_t kMaxIdleEvents = 400;        // events without progress before the data are perturbed
 constexpr std::int64_t kMaxPerturbations = 40;      // perturbations before the run ends as numerical
-constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which an infeasible path is complete
+constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which a path that stops is complete
 constexpr std::int64_t kMaxRepairsPerEvent = 2;     // after refactorings or exchanges
 constexpr std::int64_t kMinEventsPerRepair = 20;    // between two repairs of violations that accumulated
 constexpr std::int64_t kDeficitInterval = 16;       // events between two corrections of the totals
@@ -93,17 +93,21 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
   idle_events_ = 0;
   std::int64_t perturbations = 0, last_repair = -kMinEventsPerRepair - 1, repair_event = -1, repairs = 0;
   std::int64_t factors = refactorings_, exchanges = result.exchanges;
+  const auto near_end = [&] { return frame.span - frame.t <= kEndTolerance * frame.span; };
+  const auto finish = [&] {
+    move_data(frame, frame.span);
+    if (!inner) result.reached = run.origin + frame.t;
+    return Status::solved;
+  };
   update_scales();
   while (true) {
     Status status = Status::solved;
     if (stop_requested(run, status)) return status;
     if (!fill_empty_margins(frame, result)) {
       // Near the end all variables may have reached their bounds, a rounding error before the end.
-      if (!result.infeasible || frame.span - frame.t > kEndTolerance * frame.span) return Status::numerical;
+      if (!result.infeasible || !near_end()) return Status::numerical;
       result.infeasible = false;
-      move_data(frame, frame.span);
-      if (!inner) result.reached = run.origin + frame.t;
-      return Status::solved;
+      return finish();
     }
     direction(frame);
     // Exchanges move along vectors that are null only up to rounding.
@@ -154,7 +158,8 @@ Status ActiveSet::Engine::run(Frame& frame, const Run& run) {
     if (!moves) ++result.idle;
     if (!handle(event, result)) return Status::numerical;
     if (idle_events_ > kMaxIdleEvents) {
-      if (++perturbations > kMaxPerturbations) return Status::numerical;
+      // Ties that are not resolved a rounding error before the end: violations there are repaired or reported.
+      if (++perturbations > kMaxPerturbations) return near_end() ? finish() : Status::numerical;
       perturb(frame);
       idle_events_ = 0;
     }
@@ -303,6 +308,8 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
   const Run run{record, origin, &options, &control, &result, &stopwatch, &last_poll};
   result.reached = origin;
   unperturbed_.clear();
+  update_scales();
+  const double start_error = value_error_;
   if (!record) begin_tracking(frame);
   result.status = this->run(frame, run);
   end_tracking();
@@ -322,12 +329,15 @@ PathResult ActiveSet::Engine::follow(PathData rate, double origin, double span, 
        result.status == Status::solved; ++round) {
     const bool tracked = round < kTrackedRepairs;
     ++result.repairs;
-    if (!repair(run, tracked)) result.status = Status::numerical;
-    if (!tracked || since_refresh > kMaxEventsAtEnd) refresh_f();
+    const bool repaired = repair(run, tracked);
+    if (!tracked || since_refresh > kMaxEventsAtEnd || !repaired) refresh_f();
     correct();
+    // A repair that stops at ties may have reached an optimal point nevertheless.
+    if (!repaired && needs_repair()) result.status = Status::numerical;
   }
   result.violation = std::max(result.violation, violation());
   result.refactorings = refactorings_;
+  value_error_ = std::max(value_error_, start_error);  // variables that have vanished keep the rounding errors of before
   center_multipliers();
   return result;
 }

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clon
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.conformal.quantiles import lower_rank, upper_rank
+from hinge.conformal.quantiles import check_level, lower_rank, upper_rank
 from hinge.conformal.samples import indexable, select_rows
 from hinge.estimators import IncrementalSVR
 from hinge.estimators.common.validation import n_rows
@@ -113,7 +113,7 @@ class AdaptiveIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the first samples."""
-        check_number("alpha", self.alpha, 0.0, 1.0)
+        check_level(self.alpha)
         check_number("rate", self.rate, 0.0)
         if self.memory is not None:
             check_integer("memory", self.memory, 1)

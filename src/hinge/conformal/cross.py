@@ -79,14 +79,11 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         check_path_regressor(self._estimator())
         problem = RemovalProblem(clone(self._estimator()), X, y, sample_weight)
         groups = self._groups(problem.n)
-        support, everything = problem.beta != 0, np.arange(problem.n)
+        everything = np.arange(problem.n)
         unchanged = problem.without(everything[:0])
         betas, intercepts, values = [unchanged.beta], [unchanged.intercept], problem.values_at(everything)
         self._model_of = np.zeros(problem.n, dtype=np.intp)
-        # Without samples that are no support vectors the model does not change, except in ν-regression and if the
-        # offset is not unique.
-        all_change = problem.nu is not None or not problem.has_unique_offset
-        changing = [group for group in groups if all_change or support[group].any()]
+        changing = [group for group in groups if problem.changes[group].any()]
         single = changing and all(len(group) == 1 for group in changing)
         solutions = problem.without_each(np.concatenate(changing)) if single else map(problem.without, changing)
         for solution in solutions:

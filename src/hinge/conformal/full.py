@@ -125,22 +125,26 @@ class FullConformal(MetaEstimatorMixin, BaseEstimator):
     def p_values(self, X: Any, y: Any) -> Array:
         """Return the p-value of each target or label y at the rows of X, which is uniform or larger."""
         if getattr(self, "_classifier", None) is not None:
-            p, y = self._classifier.p_values(X), np.asarray(y)  # type: ignore[union-attr]
-            column = np.searchsorted(self.classes_, y)
+            p, y = self._classifier.p_values(X), np.asarray(y).ravel()  # type: ignore[union-attr]
+            if len(y) != len(p):
+                raise ValueError(f"y has {len(y)} values, but X has {len(p)} rows")
             if not np.isin(y, self.classes_).all():
                 raise ValueError(f"y has labels that are not among the classes {self.classes_.tolist()}")
-            return p[np.arange(len(p)), column]
+            return p[np.arange(len(p)), np.searchsorted(self.classes_, y)]
         functions, y = self.p_value_functions(X), np.asarray(y, dtype=np.float64).ravel()
         if len(y) != len(functions):
             raise ValueError(f"y has {len(y)} values, but X has {len(functions)} rows")
+        if not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity; pass finite labels")
         return np.array([function(label) for function, label in zip(functions, y, strict=True)])
 
     def predict_set(self, X: Any, alpha: float | Sequence[float] = 0.1) -> Any:
         """Return the prediction set of each row.
 
         For regression: a list with an array (n_intervals × 2) of disjoint closed intervals for each row, or, for a
-        sequence of levels, a list of such arrays. A set is the real line if α is below 1 / (n + 1). For classification:
-        as `ConformalClassifier.predict_set`.
+        sequence of levels, a list of such arrays. A set is the real line if α is below 1 / (n + 1), and it may be
+        unbounded if the other samples together cannot balance the new one, because their weights sum to at most 1. For
+        classification: as `ConformalClassifier.predict_set`.
         """
         check_is_fitted(self)
         if self._classifier is not None:

@@ -82,7 +82,7 @@ class LabelPaths:
         labels = np.concatenate([down[0][::-1, ::-1], up[0]])
         f = np.concatenate([down[1][::-1, ::-1], up[1]])
         residuals, own = y - f[:, :, :-1], labels - f[:, :, -1]
-        return p_value_of_pieces(*_with_rays(labels, residuals, own))
+        return p_value_of_pieces(*_with_rays(labels, residuals, own, down[2], up[2]))
 
     def _follow(self, members: Any, **rates: float) -> None:
         """Change the linear terms or bounds of variables by constants."""
@@ -97,9 +97,16 @@ class LabelPaths:
         active = self.window.engine.active_set
         return np.append(active.f[: self.n], active.f[position]) + self.window.intercept
 
-    def _pieces(self, members: Any, label: float, f: Array, unit: float, direction: float) -> tuple[Array, Array]:
-        """Ends of the pieces, (n_pieces × 2), and f at both ends, until the variable of the sample is at its bound."""
+    def _pieces(
+        self, members: Any, label: float, f: Array, unit: float, direction: float
+    ) -> tuple[Array, Array, float]:
+        """Ends of the pieces, (n_pieces × 2), f at both ends, and the derivative of b with respect to later labels.
+
+        The path ends where the coefficients do not change any more, because the variable of the sample is as large as
+        it can be, and the label is beyond all values that can bound the offset.                                  (527)
+        """
         engine, window = self.window.engine, self.window
+        largest = AT_BOUND * min(self.cost, float(window.cost[: self.n].sum()))
         size = len(engine.active_set.beta)
         rates = np.zeros((2, size))
         rates[1, members] = -direction
@@ -124,8 +131,11 @@ class LabelPaths:
             values.append(np.stack([after - change, after], axis=1))
             theta, f = theta + span, self._values(position)
             beta = engine.active_set.beta[members]
-            if float(np.abs(beta).max()) >= AT_BOUND * self.cost:
-                return np.concatenate(ends), np.concatenate(values)
+            residuals = direction * (window.y[: self.n] - f[:-1])
+            beyond = theta - direction * float(f[-1]) > float(residuals.max()) + 2 * window.epsilon
+            if float(np.abs(beta).max()) >= largest and beyond:
+                last = np.flatnonzero(pieces.stop > pieces.start)[-1]
+                return np.concatenate(ends), np.concatenate(values), float(pieces.mu_rate[last, 0])
             span *= 2
         raise PathError(
             f"the variable of the added sample did not reach C={self.cost!r} for labels up to {theta:.6g}. Scale X and "
@@ -133,12 +143,22 @@ class LabelPaths:
         )
 
 
-def _with_rays(labels: Array, residuals: Array, own: Array) -> tuple[Array, Array, Array]:
-    """Add a piece on each side, on which only the residual of the added sample changes and exceeds all others."""
-    length = 1.0 + 2.0 * float(np.abs(residuals).max(initial=0.0)) + float(np.abs(own).max())
+def _with_rays(
+    labels: Array, residuals: Array, own: Array, low_rate: float, high_rate: float
+) -> tuple[Array, Array, Array]:
+    """Add a piece on each side, on which only the offset changes, at the given rates.
+
+    The pieces are so long that the order of the absolute residuals does not change beyond them.               (527)
+    """
+    length = 1.0 + 8.0 * (float(np.abs(residuals).max(initial=0.0)) + float(np.abs(own).max()))
     first, last = labels[0, 0], labels[-1, 1]
     labels = np.concatenate([[[first - length, first]], labels, [[last, last + length]]])
-    residuals = np.concatenate([residuals[:1, [0, 0]], residuals, residuals[-1:, [1, 1]]])
+    below, above = residuals[0, 0], residuals[-1, 1]
+    residuals = np.concatenate([
+        [[below - low_rate * length, below]], residuals, [[above, above - high_rate * length]]
+    ])  # fmt: skip
     low, high = own[0, 0], own[-1, 1]
-    own = np.concatenate([[[low - length, low]], own, [[high, high + length]]])
+    own = np.concatenate([
+        [[low - (1.0 + low_rate) * length, low]], own, [[high, high + (1.0 - high_rate) * length]]
+    ])  # fmt: skip
     return labels, residuals, own

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.label_addition import SampleAddition
-from hinge.conformal.quantiles import lower_rank
+from hinge.conformal.quantiles import check_level, lower_rank
 from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
 from hinge.conformal.scores import count_at_least
 from hinge.estimators import OneClassSVM
@@ -80,7 +80,7 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train the detector and compute the scores of the calibration samples; y is ignored."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
-        check_number("alpha", self.alpha, 0.0, 1.0)
+        check_level(self.alpha)
         X = indexable(X)
         n = n_rows(X)
         if self.method == "full":

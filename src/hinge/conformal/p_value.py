@@ -64,7 +64,8 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
     Parameters
     ----------
     ends : ndarray of shape (n_pieces, 2)
-        Ascending; the end of a piece is the start of the next one.
+        Ascending; the end of a piece is the start of the next one. The order of the absolute residuals does not change
+        before the first label and after the last one.
     residuals : ndarray of shape (n_pieces, 2, n)
         Residuals of the training samples at the ends of every piece.
     own : ndarray of shape (n_pieces, 2)
@@ -91,6 +92,7 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
     outside = np.zeros((1, n), dtype=bool)
     begins = inside & ~np.vstack([outside, inside[:-1]])
     stops = inside & ~np.vstack([inside[1:], outside])
+    left[0], right[-1] = -np.inf, np.inf
     return PValue(n, np.sort(left[begins]), np.sort(right[stops]), scale)
 
 

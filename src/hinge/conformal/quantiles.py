@@ -21,11 +21,15 @@ def check_levels(alpha: Any) -> tuple[list[float], bool]:
     levels = [alpha] if single else list(np.asarray(alpha).tolist())
     if not levels:
         raise ValueError("alpha is empty; pass a number between 0 and 1, or several")
-    for level in levels:
-        check_number("alpha", level, 0.0, 1.0)
-        if level in (0.0, 1.0):
-            raise ValueError(f"alpha={level!r} must lie strictly between 0 and 1; 0.1 gives intervals of level 90 %")
-    return [float(level) for level in levels], single
+    return [check_level(level) for level in levels], single
+
+
+def check_level(alpha: Any) -> float:
+    """Return one level; raise unless it lies strictly between 0 and 1."""
+    check_number("alpha", alpha, 0.0, 1.0)
+    if alpha in (0.0, 1.0):
+        raise ValueError(f"alpha={alpha!r} must lie strictly between 0 and 1; 0.1 stands for a level of 90 %")
+    return float(alpha)
 
 
 def upper_rank(alpha: float, n: int) -> int:

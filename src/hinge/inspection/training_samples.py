@@ -61,7 +61,8 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     """Compute the exact change of the decision values if each training sample is removed.
 
     Every sample is removed from the solution along a path; no approximation is made. Samples that are not support
-    vectors have no influence, except in ν-regression.
+    vectors have no influence, except in ν-regression and if the offset b is not unique, because all support vectors are
+    at their bounds: b is the middle of its interval, which such samples may bound.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     if isinstance(data, ClassificationData):
         labels, counts = np.unique(data.y, return_counts=True)
         single = np.isin(data.y, labels[counts == 1])
-    changing = np.flatnonzero(~single & ((start != 0) | (problem.nu is not None)))
+    changing = np.flatnonzero(~single & problem.changes)
     for solution in problem.without_each(changing):
         changes[:, solution.removed[0]] = solution.beta - start
         shifts[solution.removed] = solution.intercept - intercept

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hinge.kernels import Kernel
 from hinge.paths.breakpoints import LOWER, MARGIN, UPPER
+from hinge.paths.leave_one_out import has_unique_offset
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, ParametricProblem
-from hinge.problems.parametric import Values
+from hinge.problems.parametric import Values, constant
 
 #: Variables within this share of their cost are at their bounds.
 AT_BOUND = 1e-9
@@ -28,7 +29,8 @@ class Flip:
         Decision value at the point.
     weight : ndarray
         For each sample the weight, relative to its present weight, at which the decision value vanishes; the closest
-        one to 1. NaN if no weight from 0 to `max_weight` changes the prediction.
+        one to 1. NaN if no weight from 0 to `max_weight` changes the prediction. If the decision value jumps, because b
+        is not unique there, the weight at the jump; 0 if only the removal of the sample changes the prediction.
     value_without : ndarray
         Decision value if the sample is removed; NaN if it is the only sample of its class.
     value_relabelled : ndarray
@@ -97,6 +99,8 @@ class FlipSearch:
         y, cost = self.window.y[: self.n], self.window.cost[: self.n]
         beta, n = self.window.beta[: self.n], self.n
         weight, without, relabelled = np.full(n, np.nan), np.full(n, self.value), np.full(n, np.nan)
+        bounds = self.window._parametric(constant(self.window.cost)).at(0.0)
+        affects = (beta != 0) | (not has_unique_offset(self.engine, bounds))
         for i in range(n):
             if cost[i] == 0:
                 without[i] = self.value
@@ -106,10 +110,10 @@ class FlipSearch:
                 continue
             down = up = np.nan
             try:
-                if beta[i] != 0:
+                if affects[i]:
                     down = 1.0 - self._crossing(i, -1.0)
                     without[i] = self._value()
-                self._relabel(i, removed=beta[i] != 0)
+                self._relabel(i, removed=bool(affects[i]))
                 relabelled[i] = self._value()
             finally:
                 self.engine.active_set.restore(self._snapshot)
@@ -148,7 +152,8 @@ class FlipSearch:
             if (start + step * length) * self.value <= 0:
                 return float(pieces.start[k]) - start / step
             f += slope * length
-        return float("nan")
+        # The offset may jump at the end: without the sample, or if all variables are at bounds there.
+        return abs(change) if self._value() * self.value <= 0 else float("nan")
 
     def _relabel(self, i: int, removed: bool) -> None:
         """Remove sample i, if it is not removed yet, and add it with the other label."""

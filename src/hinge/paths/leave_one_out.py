@@ -38,6 +38,18 @@ MATRICES = 5
 SAMPLES_PER_REMOVAL = 20
 
 
+def has_unique_offset(engine: Engine, values: Values) -> bool:
+    """Whether b of the current solution is zero or determined by a support vector between its bounds.
+
+    Otherwise samples without a coefficient determine it: as ends of its interval, or, if the lower bound is negative,
+    as free variables of value zero.
+    """
+    active = engine.active_set
+    near = AT_BOUND * float(max(np.abs(values.lower).max(), np.abs(values.upper).max()))
+    free = (active.beta != 0) & (active.beta > values.lower + near) & (active.beta < values.upper - near)
+    return not len(active.mu) or bool(free.any())
+
+
 @dataclass(frozen=True)
 class Removals:
     """Solutions without single samples.

@@ -14,7 +14,7 @@ from hinge.formulations import CSVC, SVR, Formulation, OneClass
 from hinge.kernels import GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.paths.engine import Counts, Engine
-from hinge.paths.leave_one_out import MarginInverse
+from hinge.paths.leave_one_out import MarginInverse, has_unique_offset
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.parametric import Values, between, constant, parametric_problem
 
@@ -260,11 +260,11 @@ class Window:
         """
         engine, control = self.engine, RunControl(self.max_time)
         snapshot, values, events = engine.active_set.snapshot(), [], 0
-        decisions, is_support = self.decisions(), self.beta != 0
         bounds = self._parametric(constant(self.cost)).at(0.0)
+        decisions, changes = self.decisions(), (self.beta != 0) | (not has_unique_offset(engine, bounds))
         zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
         groups = list(groups)
-        alone = [int(group[0]) for group in groups if len(group) == 1 and is_support[group[0]]]
+        alone = [int(group[0]) for group in groups if len(group) == 1 and changes[group[0]]]
         single = self._leave_one_out(alone, bounds, control)
         for group in groups:
             if len(group) == 1 and int(group[0]) in single:
@@ -272,7 +272,7 @@ class Window:
                 values.append(np.array([value]))
                 events += count
                 continue
-            if not is_support[group].any():
+            if not changes[group].any():
                 values.append(decisions[group])
                 continue
             if control.expired():

@@ -17,7 +17,7 @@ from hinge.estimators.kernel.regression import KernelRegressor, NuSVR
 from hinge.formulations import CSVC, ConvexLoss
 from hinge.kernels import FunctionKernel, Kernel, cache_bytes, make_kernel, with_ridge
 from hinge.paths.engine import Engine, path_access
-from hinge.paths.leave_one_out import AT_BOUND, MarginInverse
+from hinge.paths.leave_one_out import MarginInverse, has_unique_offset
 from hinge.problems import Array, Dual, ParametricProblem, Status
 from hinge.problems.parametric import Values, parametric_problem
 
@@ -110,12 +110,10 @@ class RemovalProblem:
         self.engine.start(parametric, 0.0, None, self.control)
         self._start = self.engine.active_set.snapshot()
         #: Whether the offset is unique or zero. Otherwise samples without a coefficient bound it, too.
-        self.has_unique_offset = self._has_free_support_vector() or not len(self.engine.active_set.mu)
-
-    def _has_free_support_vector(self) -> bool:
-        beta, lower, upper = self.engine.active_set.beta, self.values.lower, self.values.upper
-        near = AT_BOUND * float(max(np.abs(lower).max(), np.abs(upper).max()))
-        return bool(np.any((beta != 0) & (beta > lower + near) & (beta < upper - near)))
+        self.has_unique_offset = has_unique_offset(self.engine, self.values)
+        #: Whether removing a sample changes the solution. Without other samples than support vectors it is the same,
+        #: except in ν-regression and if the offset is not unique.
+        self.changes = (self.beta != 0) | (self.nu is not None or not self.has_unique_offset)
 
     @property
     def n(self) -> int:
@@ -149,7 +147,7 @@ class RemovalProblem:
         lower[members], upper[members] = -self.values.lower[members], -self.values.upper[members]
         if self.nu is not None:
             total[:] = -0.5 * self.nu * float(self.cost[group].sum()) * np.array([1.0, -1.0])
-        elif not self.beta[group].any() and self.has_unique_offset:
+        elif not self.changes[group].any():
             return self._reduced(group)
         try:
             _, status = self.engine.follow_rates(Values(zero, lower, upper, total), self.control)
