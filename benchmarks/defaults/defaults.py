@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def row(case: Case, seconds: float) -> tuple[str, list[float]]:
-    """Measure a case; return a line of the table and the ratios of all operations, NaN where there is none."""
+    """Measure a case; return a line of the table and the ratios of all operations (NaN if not measured)."""
     X, y = case.data()
     ours, theirs = (getattr(library, case.estimator)(**case.parameters) for library in (hinge, svm))
     single = getattr(hinge, case.estimator)(n_jobs=1, **case.parameters)
