@@ -116,9 +116,9 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   best.bounds = last;
   best.beta = dual, best.offset = evaluation.b;
   best_incremental_ = incremental;
-  const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
+  const bool is_zero = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
   best.weights.clear();
-  if (!nothing) best.weights = at;  // a zero vector is allocated at the end, if needed
+  if (!is_zero) best.weights = at;  // a zero vector is allocated at the end, if needed
   best.known = {{}, products.reach, products.distance};
   if (products.f != nullptr) best.known.f = *products.f;
 }

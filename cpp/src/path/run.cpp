@@ -204,7 +204,7 @@ bool ActiveSet::Engine::refresh_and_repair(const Run& run) {
   return repair(run);
 }
 
-// Sets multipliers that are not determined by the margin to the middle of their intervals, at rest.
+// Sets multipliers that are not determined by the margin to the middle of their intervals.
 void ActiveSet::Engine::center_multipliers() {
   std::vector<char> determined(G, 0);
   for (std::int32_t u : margin) {
@@ -216,17 +216,17 @@ void ActiveSet::Engine::center_multipliers() {
     frames_.clear();
     return;
   }
-  Frame at_rest = make_frame(now, difference(now, now), 0.0);
+  Frame constant = make_frame(now, difference(now, now), 0.0);
   const std::vector<Frame*> none;
-  frames_.assign(1, &at_rest);
+  frames_.assign(1, &constant);
   std::fill(df_.begin(), df_.end(), 0.0);
   rate_error_ = 0;
   double limit = std::numeric_limits<double>::infinity();
   for (std::size_t g = 0; g < G; ++g) {
     dbeta_.assign(margin.size(), 0.0);
-    drop_idle_margin(at_rest, g);
+    drop_idle_margin(constant, g);
     candidates_.clear();
-    if (count_[g] == 0) center_multiplier(at_rest, g, limit);
+    if (count_[g] == 0) center_multiplier(constant, g, limit);
   }
   frames_ = none;
 }

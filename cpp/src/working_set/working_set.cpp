@@ -34,7 +34,7 @@ constexpr double kFinalisationReserve = 1.2;  // safety factor of the estimated 
 constexpr double kMaxReserve = 0.3;  // of the time limit, for the last computations
 constexpr double kUpdateShare = 0.2;          // of the remaining time, which the update after a working set may take
 constexpr std::size_t kMeasuredRows = 16;     // rows that measure the time of kernel values before the first update
-constexpr std::size_t kMeasuredSamples = 50'000;  // ... if there are more samples than this, and a time limit
+constexpr std::size_t kMeasuredSamples = 50'000;  // with a time limit and more samples than this, the time is measured
 
 template <class T>
 class WorkingSetSolver {

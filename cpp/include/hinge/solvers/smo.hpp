@@ -4,8 +4,9 @@
 //
 // Variable v belongs to sample v mod n; the slots of a sample share its kernel row.  A step changes two variables of
 // one group, or one variable without a group.  Second-order selection [Fan, Chen, Lin 2005] or one of the rules of
-// PairRule, Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.  beta must be feasible on entry and is updated in place; f = K β
-// is exact on return unless `exact` is false.  Owns its row cache.  A step costs two kernel rows and O(active samples).
+// PairRule, Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.  beta must be feasible on
+// entry and is updated in place; f = K β is exact on return unless `exact` is false.  Owns its row cache.  A step costs
+// two kernel rows and O(active samples).
 #pragma once
 
 #include <cstddef>

@@ -396,7 +396,7 @@ class DescentOf final : public Descent {
     totals.offset += sigma * moved;
     if constexpr (kLanes) {
       rows_.add(i, moved, w);
-    } else {  // Δβ, x, their products and the sums are single_precision; β is stored in double precision
+    } else {  // Δβ, x, their products and the sums are in single precision; β is stored in double precision
       const double there = rows_.add(i, moved, w), step = 3 * std::fabs(change) + 1e-8 * std::fabs(next);
       totals.drift += kSingleRounding * (std::sqrt(there) + (inverse > 0 ? step / std::sqrt(inverse) : 0.0));
     }

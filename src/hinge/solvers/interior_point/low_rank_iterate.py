@@ -18,7 +18,7 @@ STEP_FRACTION = 0.99
 #: Slacks are raised to this share of the width of their box.
 MIN_SLACK = 1e-15
 
-#: Objectives below this share of the first one count as zero: the gap is then compared with that share instead.
+#: The gap is divided by at least this share of the first objective, because the optimum may be zero.
 ZERO_OBJECTIVE = 1e-14
 
 #: The same share when no further step is possible.

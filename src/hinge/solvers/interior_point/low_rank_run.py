@@ -26,8 +26,8 @@ DEFAULT_MAX_ITER = 100
 #: polished if possible.
 FLOAT64_TOL = 1e-5
 
-#: Relative gap that counts as solved if rounding errors prevent further steps, or that a point with more variables on
-#: their bounds may have.
+#: Relative gap up to which a run is solved if rounding errors prevent further steps, and up to which variables are
+#: moved to their bounds.
 ROUNDING_TOL = 1e-8
 
 #: Free variables above which the solution is not polished.

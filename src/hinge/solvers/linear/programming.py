@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hinge.control import RunControl
 from hinge.problems import Array, Certificate, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.problems.lp import best_constant
 from hinge.solvers.base import SolverOptions
 
 #: Seconds between two checks for signals while HiGHS runs in a thread.
@@ -59,7 +60,7 @@ class LinearProgramming(SolverOptions):
             arguments = self._arguments(problem, max_time)
         result = _run_in_thread(arguments, control)
         if result.x is None:
-            a, b, beta = np.zeros(problem.design.shape[1]), _best_constant(problem), np.zeros(problem.n)
+            a, b, beta = np.zeros(problem.design.shape[1]), best_constant(problem), np.zeros(problem.n)
         else:
             a, b, beta = _point(problem, result)
         seconds = time.monotonic() - began
@@ -109,17 +110,6 @@ def _point(problem: LPProblem, result: Any) -> tuple[Array, float, Array]:
     b = float(result.x[2 * width]) if problem.bias else 0.0
     beta = np.asarray(result.eqlin.marginals, dtype=np.float64)
     return a, b, beta
-
-
-def _best_constant(problem: LPProblem) -> float:
-    """The constant function with the smallest loss: a weighted median of the kinks of the losses."""
-    if not problem.bias:
-        return 0.0
-    kinks = np.concatenate([problem.target - problem.tube, problem.target + problem.tube])
-    weights = np.concatenate([problem.upper, -problem.lower])
-    order = np.argsort(kinks, kind="stable")
-    slopes = np.cumsum(weights[order]) - float(np.sum(problem.upper))
-    return float(kinks[order][np.searchsorted(slopes, 0.0)])
 
 
 def _history(certificate: Certificate, n: int, iterations: int, seconds: float) -> History:
