@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -241,7 +241,7 @@ def interrupted_solution(problem: Problem, control: RunControl) -> Solution:
         gradient=np.array(problem.p, dtype=np.float64),
         status=Status.INTERRUPTED,
         iterations=0,
-        history=History.from_columns({field.name: np.empty(0) for field in fields(History)}),
+        history=History.empty(),
         exact=False,
         error=control.interrupt,
     )

@@ -14,7 +14,7 @@ from hinge.problems import Diagonal, Problem
 #: A rank above this is not low.
 MAX_RANK = 300
 
-#: A rank is low only if the matrix has at least so many rows per rank.
+#: A rank r is low only if the matrix has at least ROWS_PER_RANK · r rows.
 ROWS_PER_RANK = 10
 
 #: Samples whose kernel matrix is factorized to estimate the rank.

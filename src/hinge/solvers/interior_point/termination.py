@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -131,14 +129,13 @@ def solution_from(
             refined = refine_iteratively(iterate.problem, iterate.K, alpha, mu, tol)
             (alpha, alpha_remainder), (mu, mu_remainder) = refined.alpha, refined.mu
             gradient, remainder = iterate.gradient_at(alpha), (alpha_remainder, mu_remainder)
-    names = [field.name for field in fields(History)]
     return Solution(
         alpha=alpha,
         mu=mu,
         gradient=gradient,
         status=status,
         iterations=max(0, len(records) - 1),
-        history=History.from_columns({name: np.array([record[name] for record in records]) for name in names}),
+        history=History.from_records(records),
         remainder=remainder,
         gradient_error=iterate.problem.Q.matvec_error(alpha),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def _history(certificate: Certificate, n: int, iterations: int, seconds: float) 
         "iteration": iterations, "seconds": seconds, "violation": certificate.kkt_violation,
         "primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap, "active": n, "exact": True,
     }  # fmt: skip
-    return History.from_columns({field.name: [record[field.name]] for field in fields(History)})
+    return History.from_records([record])
 
 
 def _run_in_thread(arguments: dict[str, Any], control: RunControl) -> Any:

@@ -37,7 +37,7 @@ RANK_TOL = 1e-12
 SLOPE_ROUNDING = 1e-13
 
 #: Multiples of this rounding error above which the slope of a free variable is not zero, and above which an updated
-#: gradient is recomputed.
+#: gradient differs so much from the recomputed one that another round is needed.
 NONZERO_SLOPE_FACTOR, INACCURATE_SLOPE_FACTOR = 1e4, 100
 
 #: Relative violation of an equality row up to which it is not corrected, and above which polishing fails.
