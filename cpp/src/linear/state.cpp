@@ -176,7 +176,7 @@ MethodChoice LinearState::choice() {
 // because estimating the work of all products takes as long as half an epoch.
 FreeSamples LinearState::free_samples() {
   const bool newton = options.method == LinearMethod::newton;
-  if (!newton && ++asked_ <= kRequestsBeforeCounting) return {};
+  if (!newton && ++requests_ <= kRequestsBeforeCounting) return {};
   const LossArrays arrays = losses.arrays();
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);

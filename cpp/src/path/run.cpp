@@ -12,16 +12,16 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kMaxEventsPerRefresh = 400;  // events after which f is recomputed
 constexpr std::int64_t kMaxEventsAtEnd = 100;       // events after which f is recomputed at the end of a path
-constexpr double kLongSegment = 8;                  // relative to the parameter; longer segments recompute the rates h
+constexpr double kLongSegment = 8;                  // longer segments, relative to the parameter, need new rates h
 constexpr double kMaxCorrectedViolation = 1e-9;     // larger violations are repaired, not corrected
 constexpr std::int64_t kMaxIdleEvents = 400;        // events without progress before the data are perturbed
 constexpr std::int64_t kMaxPerturbations = 40;      // perturbations before the run ends as numerical
 constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which an infeasible path is complete
-constexpr std::int64_t kMaxRepairsPerEvent = 2;     // after refactorings or exchanges
-constexpr std::int64_t kMinEventsPerRepair = 20;    // between two repairs of violations that accumulated
+constexpr std::int64_t kMaxRepairsPerEvent = 2;     // repairs after refactorings or exchanges before the path continues
+constexpr std::int64_t kMinEventsPerRepair = 20;    // events between two repairs of accumulated violations
 constexpr std::int64_t kDeficitInterval = 16;       // events between two corrections of the totals
 constexpr std::int64_t kViolationInterval = 32;     // events between two checks of the violation without a record
-constexpr int kMaxFinalRepairs = 3, kTrackedRepairs = 2;  // at the end; the first ones with tracking
+constexpr int kMaxFinalRepairs = 3, kTrackedRepairs = 2;  // repairs at the end of a path; those with tracking
 
 }  // namespace
 

@@ -16,7 +16,7 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: The time of all kernel values is estimated from that of so many rows, times a safety factor: writing to newly
+#: The time of all kernel values is estimated from that of this many rows, times a safety factor: writing to newly
 #: allocated memory takes most of the time.
 MEASURED_ROWS, TIME_RESERVE = 4096, 4.0
 

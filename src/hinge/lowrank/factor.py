@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 #: most this.
 DEPENDENCE_TOL = 1e-12
 
-#: The time of the factor is estimated from that of so many rows, times a safety factor that includes the allocation.
+#: The time of the factor is estimated from that of this many rows, times a safety factor that includes the allocation.
 MEASURED_ROWS, TIME_RESERVE = 2048, 2.0
 
 #: With more features the factor L = X of the linear kernel is rejected: its linear systems would be too large.

@@ -35,7 +35,7 @@ OPERATIONS_PER_ENTRY, OPERATIONS_PER_SECOND = 4, 1e10
 #: Number of n × n matrices in memory at the same time. If they do not fit, the inverse is not computed.
 MATRICES_IN_MEMORY = 5
 
-#: The inverse is computed only if at least one of so many samples is removed. For fewer removals, removing the samples
+#: The inverse is computed only if at least one of this many samples is removed. For fewer removals, removing the samples
 #: one after the other is cheaper.
 SAMPLES_PER_REMOVAL = 20
 

@@ -43,7 +43,7 @@ enum class Polish : int { untried = 0, done = 1, singular = 2, failed = 3 };
 struct SmoResult {
   Status status = Status::solved;
   bool exact = true;                    // f = Kβ; false if the run was cut off while f was not up to date
-  bool support_exact = false;           // f = Kβ at the samples with a coefficient, and with it the dual value, if not exact
+  bool support_exact = false;           // if not exact: f = Kβ at the samples with a coefficient, and the dual value
   bool single_precision = false;        // kernel rows were stored as float
   bool insufficient_precision = false;  // float rows do not determine f to the tolerance: solve again with double rows
   Polish polish = Polish::untried;
