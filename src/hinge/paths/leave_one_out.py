@@ -35,8 +35,8 @@ OPERATIONS_PER_ENTRY, OPERATIONS_PER_SECOND = 4, 1e10
 #: Number of n × n matrices in memory at the same time. If they do not fit, the inverse is not computed.
 MATRICES_IN_MEMORY = 5
 
-#: The inverse is computed only if at least one of this many samples is removed. For fewer removals, removing the samples
-#: one after the other is cheaper.
+#: The inverse is computed only if at least one of this many samples is removed. For fewer removals, it is cheaper to
+#: remove the samples one after the other.
 SAMPLES_PER_REMOVAL = 20
 
 

@@ -164,10 +164,10 @@ class DescentOf final : public Descent {
   double kink_radius(Span<const double> f, Span<const double> parts) const {
     if (!kinked_ || chunks_.size() > 1) return -1;
     const std::size_t n = all_.size(), step = std::max<std::size_t>(1, n / kSampledRows);
-    std::size_t movers = 0;
-    for (double part : parts) movers += part > 0;
+    std::size_t positive_parts = 0;
+    for (double part : parts) positive_parts += part > 0;
     const double share =
-        kNeighboursPerSample * static_cast<double>(movers) / std::max<double>(1, static_cast<double>(n));
+        kNeighboursPerSample * static_cast<double>(positive_parts) / std::max<double>(1, static_cast<double>(n));
     if (!(share < kMaxActiveShare)) return -1;
     std::vector<double> distances;
     for (std::size_t i = 0; i < n; i += step) distances.push_back(distance(i, f[i]));

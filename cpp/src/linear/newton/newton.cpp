@@ -174,8 +174,8 @@ void Newton::solve_by_conjugate_gradients(Span<const double> g, double target_ga
     if (dot(r, r) <= max_squared_residual || rz <= 0) break;
     tracker.poll();
     const double bias_product = passes_.curvature(list_, scale_, p, work_);
-    passes_.visited +=
-        product_work(list_values, static_cast<double>(d)) - list_values;  // the pass has counted the stored values already
+    // the pass has counted the stored values already
+    passes_.visited += product_work(list_values, static_cast<double>(d)) - list_values;
     for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? bias_product / mass * first_[j] : 0.0);
     const double curvature = dot(p, work_);
     if (!(curvature > 0)) break;
