@@ -59,7 +59,7 @@ class LossPasses {
   }
 
  private:
-  static constexpr std::size_t kPart = 8192, kMaxParts = 64;  // samples of a part, more if there would be more than kMaxParts
+  static constexpr std::size_t kPart = 8192, kMaxParts = 64;  // samples of a part; largest number of parts
   static std::size_t parts_of(std::size_t n) { return std::max<std::size_t>(1, std::min(kMaxParts, n / kPart)); }
   static std::size_t first_of(std::size_t c, std::size_t parts, std::size_t n) {
     return c == parts ? n : n * c / parts / 4 * 4;  // multiples of four for the vector loops
