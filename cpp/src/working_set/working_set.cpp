@@ -24,7 +24,7 @@ constexpr std::size_t kMaxDirectSamples = 1000;  // up to this many active sampl
 constexpr double kDirectReduction = 0.85;        // part of the tolerance at which steps on all active samples end
 constexpr std::int64_t kMaxDirectSteps = 250;    // steps on all active samples before the stopping rule is checked
 constexpr double kInnerReduction = 0.2;          // part of the violation at which an inner solve ends
-constexpr double kMinInnerTolerance = 0.5;       // smallest violation at which an inner solve ends, relative to the tolerance
+constexpr double kMinInnerTolerance = 0.5;       // an inner solve ends at this part of the tolerance in any case
 constexpr std::size_t kMinInnerSteps = 1000, kInnerStepsPerSample = 50;  // an inner solve ends after the larger number
 constexpr std::int64_t kDirectStepsPerPoll = 64, kInnerStepsPerPoll = 256;
 constexpr double kMaxShrunkShare = 0.7;      // samples are shrunk if at most this share of the active ones remains
