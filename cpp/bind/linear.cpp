@@ -21,7 +21,8 @@ struct LinearRun {
       : status(r.status), iterations(r.iterations), epochs(r.epochs), newton_steps(r.newton_steps),
         sample_steps(r.sample_steps), passes(r.products), work(r.work), bounds(r.bounds), offset(r.offset),
         floor(r.floor), weights(to_numpy(std::move(r.weights))), beta(to_numpy(std::move(r.beta))),
-        f(to_numpy(std::move(r.known.f))), reach(r.known.reach), distance(r.known.distance), history(std::move(history)), error(std::move(error)) {}
+        f(to_numpy(std::move(r.known.f))), reach(r.known.reach), distance(r.known.distance),
+        history(std::move(history)), error(std::move(error)) {}
 
   Status status;
   std::int64_t iterations, epochs, newton_steps, sample_steps, passes;
@@ -141,7 +142,8 @@ void linear(nb::module_& m) {
   m.def("linear", &solve, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a, "beta"_a.noconvert(), "tolerance"_a,
         "method"_a, "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "expansion"_a, "block_bytes"_a,
-        "order"_a = 0, "shrinking"_a = true, "control"_a.none() = nb::none(), "Solve a linear problem in signed coordinates.  See linear.hpp.");
+        "order"_a = 0, "shrinking"_a = true, "control"_a.none() = nb::none(),
+        "Solve a linear problem in signed coordinates.  See linear.hpp.");
   m.def("crammer_singer", &solve_multiclass, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
         "bias"_a, "bias_scale"_a, "alpha"_a.noconvert(), "tolerance"_a, "max_iterations"_a, "max_seconds"_a, "seed"_a,
         "control"_a.none() = nb::none(), "Solve the linear Crammer-Singer problem.  See crammer_singer.hpp.");

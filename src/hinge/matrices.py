@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 #: Relative difference of K[i, j] and K[j, i] that is attributed to rounding.
 SYMMETRY_TOL = 1e-5
 
-#: Eigenvalues of a kernel matrix above minus this share of its largest value times its size are rounding errors.
+#: An eigenvalue of an n × n kernel matrix K is a rounding error if it is above −EIGENVALUE_TOL · n · max |K[i, j]|.
 EIGENVALUE_TOL = 1e-10
 
 #: Number of samples up to which a precomputed matrix is checked for negative eigenvalues.

@@ -24,7 +24,8 @@ Bounds bounds(const Vector<const double>& linear, const Vector<const double>& lo
   for (std::size_t given : {lower.size(), upper.size(), alpha.size(), gradient.size()})
     if (given != size) throw std::invalid_argument("lower, upper, alpha and gradient need one value per variable");
   if (ridge && ridge->size() != size) throw std::invalid_argument("ridge needs one value per variable");
-  if (error.size() != 1 && error.size() != size) throw std::invalid_argument("error needs one value, or one per variable");
+  if (error.size() != 1 && error.size() != size)
+    throw std::invalid_argument("error needs one value, or one per variable");
   if (mu.size() != count || rows.shape(0) != count || (count && rows.shape(1) != size))
     throw std::invalid_argument("rows needs one row per total and one column per variable, and mu one value per total");
   const BoundedProblem problem{span(linear),
@@ -114,7 +115,8 @@ void certificate(nb::module_& m) {
   m.def("certified_linear_bounds", &linear_bounds, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(),
         "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
-        "accurate"_a, "known"_a.none() = nb::none(), "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
+        "accurate"_a, "known"_a.none() = nb::none(),
+        "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
   nb::class_<LinearPart>(m, "LinearPart", "Sums over a part of the samples of a linear problem.  See linear_part.hpp.")
       .def("merge", &LinearPart::merge, "other"_a, "Add the sums of other samples.")
       .def("__getstate__", [](const LinearPart& part) { return to_numpy(part.state()); })

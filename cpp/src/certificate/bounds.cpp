@@ -12,7 +12,7 @@ namespace hinge {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNearBound = 1e-10;  // variables within this fraction of their box from a bound count as lying on it
+constexpr double kNearBound = 1e-10;  // a variable closer to a bound than this fraction of its box is at the bound
 constexpr double kShareOfBox = 0.01;  // of |p_v| times the width of the box, in the size of the terms
 constexpr int kMaxCorrections = 4;    // steps towards the equality rows before the rest is bounded
 

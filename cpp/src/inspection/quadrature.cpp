@@ -39,7 +39,7 @@ GaussRule gauss_legendre(std::size_t m) {
   return rule;
 }
 
-RuleLadder::RuleLadder(std::size_t factors) {
+QuadratureRules::QuadratureRules(std::size_t factors) {
   const std::size_t exact = std::max<std::size_t>(1, (factors + 1) / 2);
   const double roundoff = 0.5 * std::numeric_limits<double>::epsilon();
   const double target = std::log(8.0 / 3.0 * static_cast<double>(std::max<std::size_t>(1, factors)) / roundoff);
@@ -55,13 +55,13 @@ RuleLadder::RuleLadder(std::size_t factors) {
   }
 }
 
-const GaussRule& RuleLadder::select(std::size_t count, double spread) const {
+const GaussRule& QuadratureRules::select(std::size_t count, double spread) const {
   std::size_t i = 0;
   while (i + 1 < rules_.size() && 2 * rules_[i].node.size() < count && !(spread < largest_spread_[i])) ++i;
   return rules_[i];
 }
 
-const GaussRule& RuleLadder::exact(std::size_t degree) const {
+const GaussRule& QuadratureRules::exact(std::size_t degree) const {
   std::size_t i = 0;
   while (i + 1 < rules_.size() && 2 * rules_[i].node.size() < degree + 1) ++i;
   return rules_[i];

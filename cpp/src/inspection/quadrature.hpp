@@ -13,14 +13,14 @@ struct GaussRule {
 GaussRule gauss_legendre(std::size_t m);
 
 // Rules with an increasing number of nodes for products of up to `factors` functions b + t (a − b), a, b ≥ 0.
-class RuleLadder {
+class QuadratureRules {
  public:
-  explicit RuleLadder(std::size_t factors);
+  explicit QuadratureRules(std::size_t factors);
 
   // A rule that is exact for `count` factors of which one is left out, or whose relative error is below the unit
   // roundoff.  `spread` is the sum of |a − b| / (a + b) over the factors.  (505), (506)
   const GaussRule& select(std::size_t count, double spread) const;
-  // The smallest rule of the ladder that is exact for polynomials of this degree.
+  // The smallest rule that is exact for polynomials of this degree.
   const GaussRule& exact(std::size_t degree) const;
 
  private:

@@ -85,7 +85,7 @@ class Triple {
         sum_(padded(groups)), quotient_(padded(groups)), series_(groups * (order_ + 1)) {}
 
   // q is constant.  (502)
-  void add_product(const RuleLadder& ladder, const double* a, const double* b, double* phi, double* phi2) {
+  void add_product(const QuadratureRules& rules, const double* a, const double* b, double* phi, double* phi2) {
     double rest = term_.polynomial[0];
     std::size_t count = 0;
     for (std::size_t g = 0; g < G_; ++g) {
@@ -98,7 +98,7 @@ class Triple {
     const std::size_t n = padded(count);
     for (std::size_t i = count; i < n; ++i) b_[i] = 1, delta_[i] = 0;
     const ShapleyLoops& loops = shapley_loops();
-    const GaussRule& rule = ladder.select(count, loops.spread(b_.data(), delta_.data(), n));
+    const GaussRule& rule = rules.select(count, loops.spread(b_.data(), delta_.data(), n));
     std::fill(sum_.begin(), sum_.begin() + static_cast<std::ptrdiff_t>(n), 0.0);
     for (std::size_t k = 0; k < rule.node.size(); ++k) {
       const double scale = rest * rule.weight[k] * loops.blend(b_.data(), delta_.data(), rule.node[k], c_.data(), n);
@@ -114,7 +114,7 @@ class Triple {
   }
 
   // q has a positive degree.  u, w: inner products per group; x_total, z_total: their sums.  (508)–(511)
-  void add_polynomial(const RuleLadder& ladder, const double* a, const double* b, const double* u, const double* w,
+  void add_polynomial(const QuadratureRules& rules, const double* a, const double* b, const double* u, const double* w,
                       double x_total, double z_total, double* phi, double* phi2) {
     double rest = 1;
     std::size_t count = 0;
@@ -129,7 +129,7 @@ class Triple {
     }
     if (count == 0 || rest == 0) return;
     const std::size_t degree = term_.factors.empty() ? std::min(count, order_) : count;
-    const GaussRule& rule = ladder.exact(degree - 1);
+    const GaussRule& rule = rules.exact(degree - 1);
     for (std::size_t k = 0; k < rule.node.size(); ++k) {
       const double t = rule.node[k];
       set_series(t, count, rest);
@@ -206,7 +206,7 @@ void shapley_values(const ShapleyData& data, const ShapleyTerm& term, double* va
   const std::size_t G = data.groups, F = data.functions, m = data.background_rows;
   if (data.rows == 0 || m == 0 || data.count == 0 || G == 0 || F == 0) return;
   const bool polynomial = term.polynomial.size() > 1;
-  const RuleLadder ladder(polynomial && term.factors.empty() ? std::min(G, term.polynomial.size() - 1) : G);
+  const QuadratureRules rules(polynomial && term.factors.empty() ? std::min(G, term.polynomial.size() - 1) : G);
   const std::size_t per_row = G * F * (interactions ? 1 + G : 1), chunks = std::min(kMaxChunks, data.count);
   const std::size_t block = std::max<std::size_t>(1, kBlockBytes / (8 * per_row * chunks));
   const double share = 1.0 / static_cast<double>(m);
@@ -233,10 +233,10 @@ void shapley_values(const ShapleyData& data, const ShapleyTerm& term, double* va
             for (std::size_t z = 0; z < m; ++z) {
               const double* b = &z_table->factor[z * z_table->stride];
               if (polynomial) {
-                triple->add_polynomial(ladder, a, b, &x_table->product[i * G], &z_table->product[z * G],
+                triple->add_polynomial(rules, a, b, &x_table->product[i * G], &z_table->product[z * G],
                                        x_table->total[i], z_table->total[z], phi.data(), phi2.data());
               } else {
-                triple->add_product(ladder, a, b, phi.data(), phi2.data());
+                triple->add_product(rules, a, b, phi.data(), phi2.data());
               }
             }
             double* out = &sums[i * per_row];

@@ -116,9 +116,9 @@ void LinearState::adopt(const std::vector<double>& at, const std::vector<double>
   best.bounds = last;
   best.beta = dual, best.offset = evaluation.b;
   best_incremental_ = incremental;
-  const bool nothing = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
+  const bool is_zero = std::all_of(at.begin(), at.end(), [](double v) { return v == 0; });
   best.weights.clear();
-  if (!nothing) best.weights = at;  // a zero vector is allocated at the end, if needed
+  if (!is_zero) best.weights = at;  // a zero vector is allocated at the end, if needed
   best.known = {{}, products.reach, products.distance};
   if (products.f != nullptr) best.known.f = *products.f;
 }
@@ -176,7 +176,7 @@ MethodChoice LinearState::choice() {
 // because estimating the work of all products takes as long as half an epoch.
 FreeSamples LinearState::free_samples() {
   const bool newton = options.method == LinearMethod::newton;
-  if (!newton && ++asked_ <= kRequestsBeforeCounting) return {};
+  if (!newton && ++requests_ <= kRequestsBeforeCounting) return {};
   const LossArrays arrays = losses.arrays();
   std::size_t count = 0;
   for (std::size_t i = 0; i < n; ++i) count += is_free(arrays, i, beta[i]);

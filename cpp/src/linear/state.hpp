@@ -121,7 +121,7 @@ class LinearState {
   bool sample_space_disabled_ = false;
   double all_products_ = -1;
   bool best_incremental_ = false;  // whether the slack of the best point was updated incrementally
-  int asked_ = 0;
+  int requests_ = 0;
 };
 
 }  // namespace hinge

@@ -174,14 +174,14 @@ class ActiveSet::Engine {
   void track(std::size_t i, const double* row);
   void set_margin_values(const std::vector<double>& linear, const std::vector<double>& offset,
                          std::vector<double>& out) const;
-  template <class Look>
-  void for_each_tracked(Look look) const {  // all variables if not tracking
+  template <class Visit>
+  void for_each_tracked(Visit visit) const {  // all variables if not tracking
     if (!tracking_) {
-      for (std::size_t v = 0; v < N; ++v) look(v);
+      for (std::size_t v = 0; v < N; ++v) visit(v);
       return;
     }
     for (std::size_t slot = 0; slot < N; slot += n)
-      for (std::int32_t i : tracked_) look(slot + static_cast<std::size_t>(i));
+      for (std::int32_t i : tracked_) visit(slot + static_cast<std::size_t>(i));
   }
   bool is_untracked(std::size_t v) const { return tracking_ && !is_tracked_[sample(v)]; }
 

@@ -124,8 +124,8 @@ class RemovalPath {
     for (double& value : value_) value += mu_;
     pivots_.clear();
     factor_.clear();
-    driver_ = 0;
-    for (std::size_t v = removed; v < variables_; v += n_) driver_ -= beta_[v];
+    removal_rate_ = 0;
+    for (std::size_t v = removed; v < variables_; v += n_) removal_rate_ -= beta_[v];
     own_ = position_[removed];
     return own_ == a_ || append({true, removed, own_, free_[removed]});  // its coefficient is prescribed
   }
@@ -166,10 +166,10 @@ class RemovalPath {
     for (std::size_t k = 0; k < pivots_.size(); ++k) {
       const Pivot& pivot = pivots_[k];
       if (moves) {
-        solution_[k] = -driver_ * (pivot.left ? p_.solved[pivot.position * n_ + removed_]
+        solution_[k] = -removal_rate_ * (pivot.left ? p_.solved[pivot.position * n_ + removed_]
                                               : p_.schur[pivot.sample * n_ + removed_]);
       } else if (k == 0) {
-        solution_[k] = -driver_;
+        solution_[k] = -removal_rate_;
       }
     }
     factor_.solve(solution_);
@@ -178,7 +178,7 @@ class RemovalPath {
       amounts_.push_back(amount), rows_.push_back(row);
       margin_amounts_.push_back(margin_amount), margin_rows_.push_back(margin_row);
     };
-    if (moves) add(driver_, &p_.schur[removed_ * n_], -driver_, &p_.solved_transposed[removed_ * a_]);
+    if (moves) add(removal_rate_, &p_.schur[removed_ * n_], -removal_rate_, &p_.solved_transposed[removed_ * a_]);
     for (std::size_t k = 0; k < pivots_.size(); ++k) {
       const Pivot& pivot = pivots_[k];
       const double z = solution_[k];
@@ -204,20 +204,20 @@ class RemovalPath {
     }
   }
 
-  // Calls look(variable, rate) for the free variables.
-  template <class Look>
-  void for_each_free(Look look) const {
+  // Calls visit(variable, rate) for the free variables.
+  template <class Visit>
+  void for_each_free(Visit visit) const {
     for (std::size_t k = 0; k < p_.margin; ++k) {
       const std::size_t i = static_cast<std::size_t>(p_.margin_variables[k]) % n_;
-      if (free_[i] != kNone && i != removed_) look(free_[i], margin_rate_[k]);
+      if (free_[i] != kNone && i != removed_) visit(free_[i], margin_rate_[k]);
     }
     for (std::size_t k = 0; k < pivots_.size(); ++k)
-      if (!pivots_[k].left) look(pivots_[k].variable, solution_[k]);
+      if (!pivots_[k].left) visit(pivots_[k].variable, solution_[k]);
   }
 
   Event next_event(double remaining) const {
     Event event{remaining, variables_, kFree};
-    double largest = 0, largest_free = std::abs(driver_);
+    double largest = 0, largest_free = std::abs(removal_rate_);
     for (double rate : rate_) largest = std::max(largest, std::abs(rate));
     for (std::size_t k = 0; k < p_.margin; ++k) largest_free = std::max(largest_free, std::abs(margin_rate_[k]));
     const double zero = kMinRate * largest, zero_free = kMinRate * largest_free;
@@ -276,7 +276,7 @@ class RemovalPath {
   std::vector<Pivot> pivots_;
   PivotFactor factor_;
   std::size_t removed_ = 0, own_ = 0;   // own_: its position in A
-  double driver_ = 0, mu_ = 0;          // driver_: the rate of the coefficient of the removed sample
+  double removal_rate_ = 0, mu_ = 0;    // removal_rate_: the rate of the coefficient of the removed sample
 };
 
 }  // namespace

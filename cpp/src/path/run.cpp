@@ -12,16 +12,16 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr std::int64_t kMaxEventsPerRefresh = 400;  // events after which f is recomputed
 constexpr std::int64_t kMaxEventsAtEnd = 100;       // events after which f is recomputed at the end of a path
-constexpr double kLongSegment = 8;                  // relative to the parameter; longer segments recompute the rates h
+constexpr double kLongSegment = 8;                  // longer segments, relative to the parameter, need new rates h
 constexpr double kMaxCorrectedViolation = 1e-9;     // larger violations are repaired, not corrected
 constexpr std::int64_t kMaxIdleEvents = 400;        // events without progress before the data are perturbed
 constexpr std::int64_t kMaxPerturbations = 40;      // perturbations before the run ends as numerical
 constexpr double kEndTolerance = 1e-11;  // relative distance from the end at which a path that stops is complete
-constexpr std::int64_t kMaxRepairsPerEvent = 2;     // after refactorings or exchanges
-constexpr std::int64_t kMinEventsPerRepair = 20;    // between two repairs of violations that accumulated
+constexpr std::int64_t kMaxRepairsPerEvent = 2;     // repairs after refactorings or exchanges before the path continues
+constexpr std::int64_t kMinEventsPerRepair = 20;    // events between two repairs of accumulated violations
 constexpr std::int64_t kDeficitInterval = 16;       // events between two corrections of the totals
 constexpr std::int64_t kViolationInterval = 32;     // events between two checks of the violation without a record
-constexpr int kMaxFinalRepairs = 3, kTrackedRepairs = 2;  // at the end; the first ones with tracking
+constexpr int kMaxFinalRepairs = 3, kTrackedRepairs = 2;  // repairs at the end of a path; those with tracking
 
 }  // namespace
 
@@ -209,7 +209,7 @@ bool ActiveSet::Engine::refresh_and_repair(const Run& run) {
   return repair(run);
 }
 
-// Sets multipliers that are not determined by the margin to the middle of their intervals, at rest.
+// Sets multipliers that are not determined by the margin to the middle of their intervals.
 void ActiveSet::Engine::center_multipliers() {
   std::vector<char> determined(G, 0);
   for (std::int32_t u : margin) {
@@ -221,17 +221,17 @@ void ActiveSet::Engine::center_multipliers() {
     frames_.clear();
     return;
   }
-  Frame at_rest = make_frame(now, difference(now, now), 0.0);
+  Frame constant = make_frame(now, difference(now, now), 0.0);
   const std::vector<Frame*> none;
-  frames_.assign(1, &at_rest);
+  frames_.assign(1, &constant);
   std::fill(df_.begin(), df_.end(), 0.0);
   rate_error_ = 0;
   double limit = std::numeric_limits<double>::infinity();
   for (std::size_t g = 0; g < G; ++g) {
     dbeta_.assign(margin.size(), 0.0);
-    drop_idle_margin(at_rest, g);
+    drop_idle_margin(constant, g);
     candidates_.clear();
-    if (count_[g] == 0) center_multiplier(at_rest, g, limit);
+    if (count_[g] == 0) center_multiplier(constant, g, limit);
   }
   frames_ = none;
 }

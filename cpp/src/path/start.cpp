@@ -8,10 +8,10 @@
 namespace hinge {
 namespace {
 
-constexpr double kSnapWidth = 1e-10;  // variables this close to a bound, relative to the width, are placed on it
-constexpr double kSnapValue = 1e-14;  // relative to the variable if the width is infinite
-constexpr int kMaxRepairs = 3;        // of a start
-constexpr int kMaxPolishes = 3;
+constexpr double kBoundRounding = 1e-10;  // distance, relative to the width, up to which a variable is at its bound
+constexpr double kValueRounding = 1e-14;  // the same relative to the variable if the width is infinite
+constexpr int kMaxRepairs = 3;   // repairs of the initial point; the violation that remains is reported
+constexpr int kMaxPolishes = 3;  // further repairs of violations below the worst-case rounding error
 
 }  // namespace
 
@@ -51,9 +51,9 @@ void ActiveSet::Engine::crossover(Span<const double> point, PathResult& result) 
   for (std::size_t v = 0; v < N; ++v) {
     const double lo = now.lower[v], hi = now.upper[v];
     const double b = std::min(std::max(point[v], lo), hi), width = hi - lo;
-    const double snap = std::isfinite(width) ? kSnapWidth * width : kSnapValue * std::abs(b);
-    place[v] = b - lo <= snap ? Place::lower : hi - b <= snap ? Place::upper : Place::lower;
-    beta[v] = b - lo <= snap ? lo : hi - b <= snap ? hi : b;
+    const double rounding = std::isfinite(width) ? kBoundRounding * width : kValueRounding * std::abs(b);
+    place[v] = b - lo <= rounding ? Place::lower : hi - b <= rounding ? Place::upper : Place::lower;
+    beta[v] = b - lo <= rounding ? lo : hi - b <= rounding ? hi : b;
     coefficients[v] = beta[v];
     if (beta[v] > lo && beta[v] < hi) inside.emplace_back(-std::min(beta[v] - lo, hi - beta[v]), v);
   }

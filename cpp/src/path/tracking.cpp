@@ -12,8 +12,8 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kMinTrackedWork = 40000;  // n |M|; smaller products are not worth tracking
-constexpr std::size_t kMinTracked = 60;         // tracked samples by distance, and likewise by time,
-constexpr std::size_t kTrackedShare = 64;       // in addition to 1/64 of all samples
+constexpr std::size_t kMinTracked = 60;         // samples tracked by distance from the margin, and as many by time
+constexpr std::size_t kTrackedShare = 64;       // 1/64 of all samples are tracked in addition, by either criterion
 
 }  // namespace
 

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t kMaxStoredValues = std::size_t{1} << 25;  // if all blocks have more, no matrix is stored
 constexpr int kMaxSweeps = 8, kMaxLinearSweeps = 2;  // over the pairs of a block in one visit
-constexpr double kBlockReduction = 0.1;              // of the violation; the visit of a block then ends
+constexpr double kBlockReduction = 0.1;              // reduction of the violation at which the visit of a block ends
 constexpr double kMinCurvature = 1e-12;              // relative; with less, the variable moves to a bound
-constexpr std::int64_t kMaxStalledEpochs = 2000;     // without a smaller gap: rounding errors prevent progress
-constexpr double kMinGapReduction = 0.99;            // in kMaxStalledEpochs
-constexpr double kMaxSteps = 1e7;                    // updates of pairs without a limit on the epochs, ...
-constexpr std::int64_t kMinMaxEpochs = 1000;         // ... and the smallest number of epochs that they allow
+constexpr std::int64_t kMaxStalledEpochs = 2000;     // epochs without a smaller gap before reporting a numerical stall
+constexpr double kMinGapReduction = 0.99;            // a gap reduced by this factor counts as smaller
+constexpr double kMaxSteps = 1e7;                    // updates of pairs before a run without a limit on epochs ends,
+constexpr std::int64_t kMinMaxEpochs = 1000;         // unless it has had fewer than this many epochs
 
 // The scores f = Kβ of all samples.
 class ScoreModel {

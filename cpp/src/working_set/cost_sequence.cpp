@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kMaxResidentSamples = 8192;  // larger problems do not store their kernel matrix
 constexpr std::size_t kMaxResidentShare = 4;       // the matrix of a problem takes at most 1/4 of the cache size
-constexpr std::int64_t kMaxStepsPerSample = 8;     // without shrinking; SMO with shrinking continues
-constexpr std::int64_t kStepsPerPoll = 64;
+constexpr std::int64_t kMaxStepsPerSample = 8;     // steps without shrinking before SMO with shrinking continues
+constexpr std::int64_t kStepsPerPoll = 64;           // steps between two checks for interrupts and the time limit
 constexpr std::size_t kMinTasks = 24;        // with fewer problems, sequences are divided into this many tasks
 constexpr std::size_t kMinCostsPerTask = 3;  // shorter parts of a sequence would gain nothing from warm starts
-constexpr double kRelativeRounding = 1e-12;  // of bounds, relative to their distance, and of slopes
+constexpr double kRelativeRounding = 1e-12;  // rounding of bounds relative to their distance, and of slopes
 
 // Interrupts of the poller, which are exceptions; no history and no progress reports.
 class PollerControl final : public RunControl {

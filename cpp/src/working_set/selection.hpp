@@ -61,13 +61,13 @@ class WorkingSetSelection {
   std::size_t free() const { return free_; }  // active samples with a free variable, when next() was called
 
  private:
-  static constexpr std::size_t kActiveShare = 16;    // the set has 1/16 of the active samples,
-  static constexpr std::size_t kMinSize = 256;       // but at least this many
-  static constexpr std::size_t kMaxSize = 2048;      // and at most this many,
-  static constexpr std::size_t kMaxFreeSize = 4096;  // or up to this many if many variables are free;
-  // after the first set, at most this factor times the changed samples
+  static constexpr std::size_t kActiveShare = 16;    // size of a set: 1/16 of the active samples
+  static constexpr std::size_t kMinSize = 256;       // smallest default size
+  static constexpr std::size_t kMaxSize = 2048;      // largest default size
+  static constexpr std::size_t kMaxFreeSize = 4096;  // largest size if many variables are free
+  // after the first set, a set has at most this many times the samples that changed in an earlier set
   static constexpr std::size_t kMovedFactor = 4;
-  static constexpr std::size_t kMinLimit = 16;  // a time limit does not reduce sets further
+  static constexpr std::size_t kMinLimit = 16;  // smallest size to which a time limit reduces a set
 
   // The set should contain all free variables; otherwise they are optimized alternately, which converges slowly.
   std::size_t size() {

@@ -21,20 +21,20 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kMaxDirectSamples = 1000;  // up to this many active samples form one working set
-constexpr double kDirectReduction = 0.85;        // of the tolerance; steps on all active samples continue down to it
-constexpr std::int64_t kMaxDirectSteps = 250;    // on all active samples before the next check of the stopping rule
-constexpr double kInnerReduction = 0.2;          // of the violation: the goal of an inner solve
-constexpr double kMinInnerTolerance = 0.5;       // of the tolerance: inner solves are not more accurate
+constexpr double kDirectReduction = 0.85;        // part of the tolerance at which steps on all active samples end
+constexpr std::int64_t kMaxDirectSteps = 250;    // steps on all active samples before the stopping rule is checked
+constexpr double kInnerReduction = 0.2;          // part of the violation at which an inner solve ends
+constexpr double kMinInnerTolerance = 0.5;       // an inner solve ends at this part of the tolerance in any case
 constexpr std::size_t kMinInnerSteps = 1000, kInnerStepsPerSample = 50;  // an inner solve ends after the larger number
 constexpr std::int64_t kDirectStepsPerPoll = 64, kInnerStepsPerPoll = 256;
-constexpr double kMaxShrunkShare = 0.7;      // of the active samples; shrinking to more is not worth the copying
-constexpr std::int64_t kMaxRefinements = 5;  // of f in double precision; then insufficient_precision is reported
+constexpr double kMaxShrunkShare = 0.7;      // samples are shrunk if at most this share of the active ones remains
+constexpr std::int64_t kMaxRefinements = 5;  // refinements of f before insufficient_precision is reported
 constexpr std::size_t kBytesPerVariable = 40 * sizeof(double);  // memory besides kernel values
 constexpr double kFinalisationReserve = 1.2;  // safety factor of the estimated time of the last computations
-constexpr double kMaxReserve = 0.3;  // of the time limit, for the last computations
-constexpr double kUpdateShare = 0.2;          // of the remaining time, which the update after a working set may take
+constexpr double kMaxReserve = 0.3;  // largest share of the time limit that is reserved for them
+constexpr double kUpdateShare = 0.2;          // share of the remaining time that the update after a working set may take
 constexpr std::size_t kMeasuredRows = 16;     // rows that measure the time of kernel values before the first update
-constexpr std::size_t kMeasuredSamples = 50'000;  // ... if there are more samples than this, and a time limit
+constexpr std::size_t kMeasuredSamples = 50'000;  // with a time limit and more samples than this, the time is measured
 
 template <class T>
 class WorkingSetSolver {

@@ -1,4 +1,4 @@
-// test_quadrature.cpp: rules are exact for polynomials, and the ladder selects rules whose error is that of rounding.
+// test_quadrature.cpp: rules are exact for polynomials, and the selected rules have the error of rounding.
 #include <cmath>
 #include <cstddef>
 #include <random>
@@ -34,7 +34,7 @@ void selected_rules_have_the_error_of_rounding() {
   std::mt19937 random(1);
   std::normal_distribution<double> normal;
   for (std::size_t d : {2, 5, 30, 200, 800}) {
-    const hinge::RuleLadder ladder(d);
+    const hinge::QuadratureRules rules(d);
     for (double size : {1e-4, 1e-2, 0.1, 1.0, 10.0}) {
       std::vector<double> a(d), b(d);
       double spread = 0;
@@ -42,7 +42,7 @@ void selected_rules_have_the_error_of_rounding() {
         a[i] = std::exp(-size * std::abs(normal(random))), b[i] = std::exp(-size * std::abs(normal(random)));
         spread += std::abs(a[i] - b[i]) / (a[i] + b[i]);
       }
-      const hinge::GaussRule& rule = ladder.select(d, spread);
+      const hinge::GaussRule& rule = rules.select(d, spread);
       if (size <= 1e-2 && d >= 200) hinge::test::expect(2 * rule.node.size() < d, "fewer nodes than half the factors");
       a.pop_back(), b.pop_back();
       const long double exact = integral(hinge::gauss_legendre(d), a, b);

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Share by which the predicted class exceeds another class with the same probability, so that there are no ties.
-STRICT = 1e-9
+#: Share that is added to the probability of the predicted class if another class has the same one: there are no ties.
+TIE_SHARE = 1e-9
 
 
 def agree_two_classes(p: Array, values: Array) -> Array:
     """Return max(p, ½ + δ) for the probability p of the predicted class.                          docs/math (740)
 
-    δ < 1e-9 increases with the absolute decision value. The probability of a class is therefore a strictly increasing
-    function of its decision value wherever p is, and where p < ½.
+    δ < 1e-9 increases with the absolute decision value. The probability of a class is therefore strictly increasing
+    in its decision value also where p < ½ is replaced.
     """
     size = np.abs(values)
-    return np.maximum(p, 0.5 + STRICT * (1e-3 + size / (1.0 + size)))
+    return np.maximum(p, 0.5 + TIE_SHARE * (1e-3 + size / (1.0 + size)))
 
 
 def agree(p: Array, predicted: NDArray[np.intp]) -> Array:
@@ -55,8 +55,9 @@ def agree(p: Array, predicted: NDArray[np.intp]) -> Array:
     above = -np.sort(-others[conflict], axis=1)[:, :-1]  # the other classes, descending
     means = (own[conflict, None] + np.cumsum(above, axis=1)) / np.arange(2, p.shape[1] + 1)
     following = np.column_stack([above[:, 1:], np.full(len(rows), -np.inf)])
-    level = means[rows, np.argmax(means >= following, axis=1)]  # of the smallest pool above all other classes
+    # the mean of the smallest pool whose mean is not below any other class
+    level = means[rows, np.argmax(means >= following, axis=1)]
     projected = np.minimum(p[conflict], level[:, None])
-    projected[rows, predicted[conflict]] = level * (1.0 + STRICT)
+    projected[rows, predicted[conflict]] = level * (1.0 + TIE_SHARE)
     p[conflict] = projected / projected.sum(axis=1, keepdims=True)
     return p

@@ -15,7 +15,7 @@ def density_marks(values: ArrayLike) -> Array | None:
     """Return ten ascending marks that divide decision values into bins of probabilities 0.1, 0.2, ...
 
     Half of the bins are below zero and half above. The marks are the midpoints between quantiles of the negative and
-    of the positive decision values. None if there are fewer than five of either sign.
+    of the positive decision values. Return None if there are fewer than five of either sign.
 
     Parameters
     ----------
@@ -34,6 +34,6 @@ def density_marks(values: ArrayLike) -> Array | None:
 
 
 def inlier_probability(values: ArrayLike, marks: Array) -> Array:
-    """Return the probability of an inlier at these decision values: the bin between the marks that contains each."""
+    """Return the probability of an inlier at each decision value, from the bin between the marks that contains it."""
     bins = np.searchsorted(marks, np.asarray(values, dtype=np.float64), side="right")
     return np.clip(bins / N_MARKS, EXTREME_PROBABILITY, 1.0 - EXTREME_PROBABILITY)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.calibration.agreement import STRICT, agree, agree_two_classes
+from hinge.calibration.agreement import TIE_SHARE, agree, agree_two_classes
 from hinge.calibration.coupling import couple
 from hinge.calibration.platt import PlattSigmoid, fit_sigmoid
 
@@ -178,7 +178,7 @@ class OneVsRestSigmoids:
         """Return the probabilities of all classes; that of the predicted class is the largest."""
         classes = zip(self.A, self.B, values.T, strict=True)
         p = np.array([PlattSigmoid(A, B).probability(f) for A, B, f in classes]).T
-        p = np.maximum(p, np.finfo(np.float64).tiny)  # a row of zeros has no direction
+        p = np.maximum(p, np.finfo(np.float64).tiny)  # a row of zeros cannot be normalized
         return agree(p / p.sum(axis=1, keepdims=True), predicted)
 
 
@@ -221,5 +221,5 @@ class RankedScores:
         below = (1.0 + np.searchsorted(self.scores, 0.0, side="left")) / scale
         outside = 0.5 * p / below
         inside = 1.0 - 0.5 * (1.0 - p) / max(1.0 - boundary, 1.0 / scale)
-        inlier = np.where(values >= 0, np.clip(inside, 0.5 + STRICT, 1.0), np.clip(outside, 0.0, 0.5 - STRICT))
+        inlier = np.where(values >= 0, np.clip(inside, 0.5 + TIE_SHARE, 1.0), np.clip(outside, 0.0, 0.5 - TIE_SHARE))
         return np.column_stack([1.0 - inlier, inlier])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
 from numbers import Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ class Kernel(ABC):
     """
 
     __array_ufunc__ = None  # makes np.float64(2) * kernel call __rmul__
+
+    #: Whether the kernel can be a part of sums and products.
+    combinable: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
@@ -253,7 +256,7 @@ def _parts(kernel: Kernel, kind: type[Combination]) -> tuple[Kernel, ...]:
 def _check_operand(part: object) -> None:
     if not isinstance(part, Kernel):
         raise TypeError(f"only kernels can be combined, got {part!r}; wrap a function in FunctionKernel(...)")
-    if not getattr(part, "combinable", True):
+    if not part.combinable:
         raise ValueError(
             f"{part!r} has no formula and cannot be combined with other kernels: "
             "combine the matrices yourself and pass the result as the precomputed matrix"

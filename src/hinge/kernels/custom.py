@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +25,7 @@ class Precomputed(Kernel):
     per training sample.
     """
 
-    combinable = False
+    combinable: ClassVar[bool] = False
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
         if Z is not None:

@@ -19,7 +19,7 @@ from hinge.kernels.functions import Linear
 #: Allows for the rounding errors of the largest diagonal entry, as a bound on all entries.
 LARGEST_FACTOR = 1.000001
 
-#: Columns of a matrix whose products with a vector are summed in double precision.
+#: Columns whose products with a vector are summed in double precision; sums of such blocks are added in double-double.
 SUMMED_COLUMNS = 32
 
 

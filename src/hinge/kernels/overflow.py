@@ -1,4 +1,4 @@
-"""Fractional powers of negative numbers, which are not kernel values: they are rejected before training."""
+"""Kernel values that are not finite: overflow, and fractional powers of negative numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _fractional_powers(kernel: Any) -> list[tuple[float, float, float]]:
 
 
 def _check_base(X: Any, gamma: float, coef0: float, degree: float) -> None:
-    """Raise a ValueError if γ x·z + c₀ is negative for a pair of samples; of large data, some rows are checked."""
+    """Raise a ValueError if γ x·z + c₀ is negative for a pair of samples. Of large data only some rows are checked."""
     values = X.data if sp.issparse(X) else X
     if coef0 >= 0 and np.min(values, initial=0.0) >= 0:
         return

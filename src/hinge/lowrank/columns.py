@@ -16,13 +16,14 @@ from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
 
-#: Rows that measure the time of kernel values, and the safety factor of the estimate: new memory takes most of it.
+#: The time of all kernel values is estimated from that of this many rows, times a safety factor: writing to newly
+#: allocated memory takes most of the time.
 MEASURED_ROWS, TIME_RESERVE = 4096, 4.0
 
-#: Numbers of columns computed between two checks of the deadline, for compiled kernels and for Python functions.
-COMPILED_STRIP, PYTHON_STRIP = 128, 8
+#: Number of columns of a Python function that are computed between two checks of the deadline.
+STRIP_WIDTH = 8
 
-#: Least number of columns within a deadline.
+#: Number of columns that are computed even if the deadline allows fewer.
 MIN_COLUMNS = 8
 
 Array = NDArray[np.float64]
@@ -146,9 +147,9 @@ def make_columns(
 
     `half` allows float16 for K^mn. It is used for RBF and Laplacian kernels, which have no negative values, on
     processors with float16 instructions.
-    With a `deadline` (of `time.monotonic`) as many columns are computed as the time suffices for, at least a few;
-    `Columns.shape` then has fewer columns. For compiled kernels their number follows from the time of a few rows: all
-    columns are then computed at once, which is much faster than strips.
+    With a `deadline` (of `time.monotonic`) only the first columns are computed, as many as the time allows, but at
+    least a few; `Columns.shape` then has fewer columns. For compiled kernels their number is estimated from the time of
+    a few rows, and all columns are computed at once, which is much faster than in strips.
     """
     source = Source(kernel, X, threads)
     half = half and isinstance(kernel, RBF | Laplacian) and _core.has_float16_loops()
@@ -186,7 +187,7 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
 
 
 def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:
-    """Return the number of columns that can be computed before the deadline, by the time of a few rows."""
+    """Return the number of columns that can be computed before the deadline, estimated from the time of a few rows."""
     rows, n = min(source.m, MEASURED_ROWS), len(basis)
     nodes = source.kernel.nodes()
     assert nodes is not None, "the kernel must have a compiled form"
@@ -200,13 +201,12 @@ def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int
 
 
 def _fill_until(deadline: float, source: Source, basis: NDArray[np.intp], values: Any) -> int:
-    """Compute strips of columns until the deadline has passed and return the number of columns computed."""
+    """Compute strips of columns of a Python function until the deadline; return the number of columns computed."""
     m, n = values.shape
-    width = PYTHON_STRIP if source.kernel.nodes() is None else COMPILED_STRIP
-    for first in range(0, n, width):
+    for first in range(0, n, STRIP_WIDTH):
         if first > 0 and time.monotonic() > deadline:
             return first
-        strip = np.empty((m, min(width, n - first)), dtype=values.dtype)
-        _fill(source, basis[first : first + width], strip)
-        values[:, first : first + width] = strip
+        strip = np.empty((m, min(STRIP_WIDTH, n - first)), dtype=values.dtype)
+        _fill(source, basis[first : first + STRIP_WIDTH], strip)
+        values[:, first : first + STRIP_WIDTH] = strip
     return n

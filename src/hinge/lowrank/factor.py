@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 #: most this.
 DEPENDENCE_TOL = 1e-12
 
-#: Rows that measure the time of the factor, and the safety factor of the estimate, which includes new memory.
+#: The time of the factor is estimated from that of this many rows, times a safety factor that includes the allocation.
 MEASURED_ROWS, TIME_RESERVE = 2048, 2.0
 
 #: With more features the factor L = X of the linear kernel is rejected: its linear systems would be too large.
@@ -137,8 +137,8 @@ def make_factor(
 ) -> Factor:
     """Compute T and L for given basis functions, in blocks of rows.
 
-    With a `deadline` (of `time.monotonic`) the first basis functions are used, as many as the time suffices for by the
-    time of a few rows, but at least one.
+    With a `deadline` (of `time.monotonic`) only the first basis functions are used, as many as the time allows, but at
+    least one. Their number is estimated from the time of a few rows.
     """
     basis, T = independent(source, np.asarray(basis, dtype=np.intp))
     selected = len(basis)

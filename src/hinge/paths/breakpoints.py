@@ -70,7 +70,7 @@ class Pieces:
     def _apply_changes(self, places: NDArray[np.int8], first: int, last: int) -> None:
         """Apply the changes before the segments first, …, last − 1."""
         changes = slice(self._first_change[first], self._first_change[min(last, len(self))])
-        places[self.changed[changes]] = self.place[changes]  # assigned in order: the last change of a variable wins
+        places[self.changed[changes]] = self.place[changes]  # assigned in order: the last change of a variable counts
 
     def places(self, k: int) -> NDArray[np.int8]:
         """Return the place of every variable in segment k: 0 lower bound, 1 upper bound, 2 between."""

@@ -45,7 +45,7 @@ MIN_SECONDS = 1e-9
 #: Events after which a path ends with MAX_ITER, plus a number per variable: many times what convex problems need.
 MAX_EVENTS, MAX_EVENTS_PER_VARIABLE = 1_000_000, 1_000
 
-#: What to do if a path does not end.
+#: Last sentence of the error message if a path does not end.
 REMEDY = "Scale the data, for example with StandardScaler, and check that the kernel is positive semidefinite"
 
 Progress = Callable[[dict[str, Any]], Any]
@@ -173,7 +173,7 @@ class Engine:
         )
         if run.error is not None:
             raise run.error
-        if run.status == Status.TIME_LIMIT:  # the active-set method would need many events, and does not poll in all
+        if run.status == Status.TIME_LIMIT:  # the active-set method would need many events
             raise TimeoutError("max_time was reached before the solution at the start of the path was found")
         if run.status != Status.SOLVED or len(beta) > MAX_POLISHED_SAMPLES * self.slots:
             return beta

@@ -28,13 +28,15 @@ AT_BOUND = 1e-10
 #: Number of solutions that are computed and verified at a time.
 BLOCK = 256
 
-#: Operations that the matrices take for each sample of the margin and entry of K, and operations in a second.
-OPERATIONS_PER_ENTRY, OPERATIONS = 4, 1e10
+#: Operations of `_invert` for each sample of the margin and each entry of K, and operations per second. If the time
+#: estimated from them exceeds the time limit, the inverse is not computed.
+OPERATIONS_PER_ENTRY, OPERATIONS_PER_SECOND = 4, 1e10
 
-#: Number of n × n matrices in memory at the same time.
-MATRICES = 5
+#: Number of n × n matrices in memory at the same time. If they do not fit, the inverse is not computed.
+MATRICES_IN_MEMORY = 5
 
-#: The inverse is computed if at least one of this number of samples is removed; it costs as much as some removals.
+#: The inverse is computed only if at least one of this many samples is removed. For fewer removals, it is cheaper to
+#: remove the samples one after the other.
 SAMPLES_PER_REMOVAL = 20
 
 
@@ -106,9 +108,9 @@ class MarginInverse:
         margin = np.flatnonzero(np.asarray(active.places) == MARGIN).astype(np.int64)
         grouped = one_group or bool((np.asarray(engine.group) < 0).all())
         distinct = len(np.unique(margin % n)) == len(margin)  # two variables of a sample have the same column
-        if not grouped or not distinct or not len(margin) or 8 * MATRICES * n**2 > engine.cache_bytes:
+        if not grouped or not distinct or not len(margin) or 8 * MATRICES_IN_MEMORY * n**2 > engine.cache_bytes:
             return None
-        if control is not None and not fits(control, OPERATIONS_PER_ENTRY * len(margin) * n**2 / OPERATIONS):
+        if control is not None and not fits(control, OPERATIONS_PER_ENTRY * len(margin) * n**2 / OPERATIONS_PER_SECOND):
             return None
         rows = np.arange(n)
         K = engine.access.block(rows, rows)

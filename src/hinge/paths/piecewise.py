@@ -18,9 +18,9 @@ from hinge.validation import as_rows, as_samples
 def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
     """Return samples for prediction as an array or a CSR matrix.
 
-    `width`: the number of features, or of training samples for a precomputed kernel. Of the samples of a kernel that
-    calls a Python function, only the structure of sparse matrices is checked. NaN must be detected here, because a
-    kernel value may be finite nevertheless.
+    `width`: the number of features, or of training samples for a precomputed kernel. If the kernel calls a Python
+    function, only the structure of sparse matrices is checked. Otherwise NaN raises an error here, because kernel
+    values of NaN may be finite.
     """
     if isinstance(kernel, FunctionKernel):
         return as_rows(X)

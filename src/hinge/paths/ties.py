@@ -13,7 +13,7 @@ from hinge.problems import Array
 #: Relative rounding error of an operation with doubles.
 ROUNDING = 2.0**-53
 
-#: Number of segments over which values are accumulated: the number of operations per value besides one for every
+#: Number of segments over which values are accumulated. A decision value takes this many operations, and one for every
 #: sample and feature.
 ACCUMULATED_SEGMENTS = 256
 

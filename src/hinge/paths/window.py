@@ -18,7 +18,7 @@ from hinge.paths.leave_one_out import MarginInverse, has_unique_offset
 from hinge.problems import Array, ParametricProblem, Problem, Status
 from hinge.problems.parametric import Values, between, constant, parametric_problem
 
-#: Share of removed samples among those in memory, and a number of them, above which memory is released.
+#: Memory is released if the number of removed samples exceeds this share of the samples in memory, plus a constant.
 MAX_REMOVED_SHARE, MAX_REMOVED = 0.25, 16
 
 #: Spare rows of an array that grows: a fraction of its rows, and a constant number.

@@ -20,7 +20,7 @@ from hinge.problems.problem import Problem, dot
 from hinge.problems.separable import Array, Diagonal
 from hinge.problems.solution import History
 
-#: Variables within this fraction of the width of their box from a bound count as lying on it.
+#: A variable is at a bound if its distance from the bound is below this fraction of the width of its box.
 BOUND_TOL = 1e-10
 
 #: If a lower bound exceeds an upper bound by more than this, relative to both, the problem is not convex.
@@ -28,8 +28,8 @@ CROSSING_TOL = 1e-6
 
 PRINTED_DIGITS = 10  # of the bounds in the text of a certificate
 
-#: The relative gap refers to at least this share of the sizes of the terms of the objective, which cancel if the
-#: optimum is zero.
+#: The gap is divided by at least this share of the sizes of the terms of the objective, because the terms cancel if
+#: the optimum is zero.
 ABSOLUTE_SHARE = 1e-10
 
 #: Share of |p| times the width of the box in the size of the terms.

@@ -26,9 +26,9 @@ from hinge.problems.status import Status
 #: Range of the costs of losses with a curvature. Outside this range, 1/C in the dual problem overflows.
 MIN_COST, MAX_COST = 1e-300, 1e300
 
-BLOCK_VALUES = 1 << 22  # values of X that the certificate converts to float64 at a time
-ROUNDING_SHARE = 1e-2  # share of a tolerance that rounding errors of inner products may contribute to the relative gap
-FEASIBLE_SUM = 1e-9  # relative deficits of Σβ up to this are corrected by one variable, larger ones by many
+BLOCK_VALUES = 1 << 22  # entries of X that are converted to float64 at a time
+ROUNDING_SHARE = 1e-2  # of the tolerance: if rounding errors exceed it, products are computed in twice the precision
+SUM_TOL = 1e-9  # relative deficits of Σβ up to this are corrected by one variable, larger ones by many
 MAX_TARGET = 1e140  # larger targets are rejected: sums of their squares would overflow
 
 
@@ -322,9 +322,9 @@ def certify_linear(
     """Bound the optimum by the primal value of (w, b) and the dual value of β, rounding included.  docs/math (620)
 
     Every (w, b) gives an upper bound, and every β in its box, with Σβ = d for a free offset, a lower bound. β is made
-    feasible, and inner products are computed as in twice the precision; if `tol` is given, only if rounding errors and
-    the distance of β from a feasible point would otherwise contribute more than a small share of `tol` to the relative
-    gap.
+    feasible, and inner products are computed as in twice the precision. If `tol` is given, this is done only if
+    rounding errors and the distance of β from a feasible point contribute more than a small share of `tol` to the
+    relative gap.
     """
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     beta = np.ascontiguousarray(beta, dtype=np.float64)
@@ -390,7 +390,7 @@ def _feasible(problem: LinearProblem, beta: Array) -> Array:
     if problem.bias is not Bias.FREE:
         return beta
     missing = float(problem.total - np.sum(beta, dtype=np.longdouble))
-    if abs(missing) <= FEASIBLE_SUM * (abs(problem.total) + float(np.sum(np.abs(beta)))):
+    if abs(missing) <= SUM_TOL * (abs(problem.total) + float(np.sum(np.abs(beta)))):
         slack = np.minimum(problem.upper - beta, beta - problem.lower)
         largest = int(np.argmax(np.minimum(slack, np.abs(beta)))) if len(beta) else 0
         if missing != 0 and slack[largest] > 2 * abs(missing):

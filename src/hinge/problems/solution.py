@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -35,6 +35,11 @@ class History:
         """Build a history from arrays by name."""
         values = {name: np.asarray(column) for name, column in columns.items()}
         return cls(**{**values, "exact": values["exact"].astype(bool)})
+
+    @classmethod
+    def from_records(cls, records: Sequence[Mapping[str, Any]]) -> History:
+        """Build a history from one mapping of names to numbers for each snapshot."""
+        return cls.from_columns({f.name: np.array([record[f.name] for record in records]) for f in fields(cls)})
 
     @classmethod
     def empty(cls) -> History:

@@ -24,7 +24,7 @@ MAX_DENSE_SAMPLES = 2000
 #: Below this tolerance a problem of at most MAX_DENSE_SAMPLES samples starts with the interior-point method.
 INTERIOR_POINT_TOL = 1e-8
 
-#: Cost of the interior-point method in steps per sample. The method is not used if `max_iter` allows fewer steps.
+#: Cost of the interior-point method in working-set steps per sample. It is not used if `max_iter` allows fewer steps.
 STEPS_PER_SAMPLE = 20
 
 #: Factor by which the step budget of the working-set method is multiplied if the interior-point method fails, as for a
@@ -34,7 +34,7 @@ LAST_BUDGET_FACTOR = 5
 #: Iteration limit of the low-rank interior-point method, which converges within a third of it or not at all.
 MAX_FACTOR_ITERATIONS = 50
 
-#: Relative gap of the problem with the true kernel matrix up to which the solution with a factor is accepted.
+#: A solution with a factor is accepted if its relative gap, computed with the true kernel matrix, is at most this.
 FACTOR_GAP = 1e-8
 
 #: Tolerance of the low-rank interior-point method.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -23,7 +23,7 @@ class Capabilities:
     """Problems that a solver accepts, work that it shares, and the meaning of its options.
 
     Callers read this declaration. A solver rejects other problems before any work is done: `Solver.check` compares the
-    terms, and the conversion to the form of the solver the equality rows and the kernel.
+    terms. The conversion to the form of the solver checks the equality rows and the kernel.
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ def choose(solver: str | Solver, threads: int = 1, **options: Any) -> Solver:
     """Return the solver with this name, with the options of an estimator; an object is returned as it is.
 
     A solver selected by name takes `tol`, `max_iter`, `max_time` and the options that its capabilities declare. The
-    tolerance of an estimator limits the KKT violation. A solver that stops on the relative gap uses this number as the
-    gap if it is smaller than its own default; a larger one does not reduce its accuracy.
+    tolerance of an estimator limits the KKT violation. A solver that stops on the relative gap uses the smaller one of
+    this tolerance and its own default.
 
     An object keeps its options. The time limit of the estimator reaches it through the run control.
 
@@ -241,7 +241,7 @@ def interrupted_solution(problem: Problem, control: RunControl) -> Solution:
         gradient=np.array(problem.p, dtype=np.float64),
         status=Status.INTERRUPTED,
         iterations=0,
-        history=History.from_columns({field.name: np.empty(0) for field in fields(History)}),
+        history=History.empty(),
         exact=False,
         error=control.interrupt,
     )

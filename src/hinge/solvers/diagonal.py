@@ -11,7 +11,7 @@ from hinge.kernels import GramAccess, PairAccess, SubsetAccess, with_ridge
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems import Array, Problem, Quadratic, Solution, Status, optimal_offset
 
-#: Variables up to which the multipliers are computed again after a time limit; that takes about 100 passes over them.
+#: After a time limit the multipliers are computed again for at most this many variables: it takes about 100 passes.
 MAX_OFFSET_SIZE = 20_000
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hinge.problems import Array, Problem, dot
 
-#: Relative violation of an equality row that counts as zero.
+#: Relative violation of an equality row up to which it is not corrected.
 ROW_ROUNDING = 1e-15
 
 #: Relative violation of an equality row above which there is no feasible point.

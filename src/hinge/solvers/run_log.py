@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -72,5 +71,4 @@ class RunLog:
 
     def history(self) -> History:
         """The snapshots as columns."""
-        names = [field.name for field in fields(History)]
-        return History.from_columns({name: np.array([record[name] for record in self.records]) for name in names})
+        return History.from_records(self.records)

@@ -12,7 +12,8 @@ from hinge.solvers.feasibility import nearest_feasible
 #: Estimated seconds of one value of a stored kernel matrix, and of a multiplication of a factorization, on one thread.
 KERNEL_VALUE_SECONDS, MULTIPLICATION_SECONDS = 6e-9, 2e-11
 
-#: Samples from which the offset is estimated after a time limit, and the kernel values that this may take.
+#: After a time limit the offset is estimated from MIN_OFFSET_SAMPLES to MAX_OFFSET_SAMPLES samples, such that about
+#: OFFSET_KERNEL_VALUES kernel values are needed, and with at most MAX_OFFSET_SUPPORT of the coefficients.
 MIN_OFFSET_SAMPLES, MAX_OFFSET_SAMPLES, MAX_OFFSET_SUPPORT = 128, 2000, 50_000
 OFFSET_KERNEL_VALUES = 10_000_000
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hinge.problems import Array
 
-FOLDS = 10  # of the cross-validation on the labeled samples
+FOLDS = 10  # number of folds of the cross-validation on the labeled samples
 
 
 def stratified_folds(y: Array, folds: int = FOLDS) -> list[NDArray[np.intp]]:

@@ -32,9 +32,9 @@ struct PathData {
 struct PathRecord {
   std::vector<double> start, stop;           // per segment: values of the parameter
   std::vector<double> mu, mu_rate;           // segments × groups, at the start
-  std::vector<std::int64_t> offset{0};       // the margin of segment k has the entries offset[k] … offset[k + 1] − 1 of
-  std::vector<std::int32_t> margin;          // the variables,
-  std::vector<double> value, rate;           // their values at the start, and their rates
+  std::vector<std::int64_t> offset{0};       // segment k: entries offset[k] … offset[k + 1] − 1 of
+  std::vector<std::int32_t> margin;          // `margin`, the variables of the margin,
+  std::vector<double> value, rate;           // `value`, their values at the start, and `rate`, their rates
   std::vector<std::int64_t> changed_at;      // before segment changed_at, the variable `changed` moved to `place`
   std::vector<std::int32_t> changed;
   std::vector<std::int8_t> place;

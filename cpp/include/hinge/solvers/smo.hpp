@@ -4,8 +4,9 @@
 //
 // Variable v belongs to sample v mod n; the slots of a sample share its kernel row.  A step changes two variables of
 // one group, or one variable without a group.  Second-order selection [Fan, Chen, Lin 2005] or one of the rules of
-// PairRule, Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.  beta must be feasible on entry and is updated in place; f = K β
-// is exact on return unless `exact` is false.  Owns its row cache.  A step costs two kernel rows and O(active samples).
+// PairRule, Keerthi's two thresholds as the stopping rule, shrinking with reconstruction.  beta must be feasible on
+// entry and is updated in place; f = K β is exact on return unless `exact` is false.  Owns its row cache.  A step costs
+// two kernel rows and O(active samples).
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ enum class Polish : int { untried = 0, done = 1, singular = 2, failed = 3 };
 struct SmoResult {
   Status status = Status::solved;
   bool exact = true;                    // f = Kβ; false if the run was cut off while f was not up to date
-  bool support_exact = false;           // f = Kβ at the samples with a coefficient, and with it the dual value, if not exact
+  bool support_exact = false;           // if not exact: f = Kβ at the samples with a coefficient, and the dual value
   bool single_precision = false;        // kernel rows were stored as float
   bool insufficient_precision = false;  // float rows do not determine f to the tolerance: solve again with double rows
   Polish polish = Polish::untried;

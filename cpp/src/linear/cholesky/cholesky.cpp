@@ -28,9 +28,9 @@ void SymmetricFactor::resize(std::size_t size) {
 }
 
 bool SymmetricFactor::make() {
-  const std::size_t most = panel_width(size_);
-  for (std::size_t block = 0; block < size_; block += most) {
-    const std::size_t width = std::min(most, size_ - block);
+  const std::size_t block_width = panel_width(size_);
+  for (std::size_t block = 0; block < size_; block += block_width) {
+    const std::size_t width = std::min(block_width, size_ - block);
     if (!factor_loops().factorize_block(row(block) + block, width, stride_)) return false;
     if (block + width < size_) eliminate(block, width);
   }

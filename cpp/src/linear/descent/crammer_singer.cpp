@@ -114,8 +114,8 @@ class CrammerSinger {
     return std::max(0.0, problem_.cost[i] * most + inner);
   }
 
-  double violation(
-      std::size_t i) const {  // Keerthi et al. (5): maximal gradient minus the minimum over variables that can decrease
+  // Keerthi et al. (5): maximal gradient minus the minimum over variables that can decrease
+  double violation(std::size_t i) const {
     double most = -INFINITY, least = INFINITY;
     for (std::size_t m = 0; m < k_; ++m) {
       const double g = f_[m] + required_margin(i, m);

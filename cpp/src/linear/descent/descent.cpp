@@ -164,10 +164,10 @@ class DescentOf final : public Descent {
   double kink_radius(Span<const double> f, Span<const double> parts) const {
     if (!kinked_ || chunks_.size() > 1) return -1;
     const std::size_t n = all_.size(), step = std::max<std::size_t>(1, n / kSampledRows);
-    std::size_t movers = 0;
-    for (double part : parts) movers += part > 0;
+    std::size_t positive_parts = 0;
+    for (double part : parts) positive_parts += part > 0;
     const double share =
-        kNeighboursPerSample * static_cast<double>(movers) / std::max<double>(1, static_cast<double>(n));
+        kNeighboursPerSample * static_cast<double>(positive_parts) / std::max<double>(1, static_cast<double>(n));
     if (!(share < kMaxActiveShare)) return -1;
     std::vector<double> distances;
     for (std::size_t i = 0; i < n; i += step) distances.push_back(distance(i, f[i]));
@@ -396,7 +396,7 @@ class DescentOf final : public Descent {
     totals.offset += sigma * moved;
     if constexpr (kLanes) {
       rows_.add(i, moved, w);
-    } else {  // Δβ, x, their products and the sums are single_precision; β is stored in double precision
+    } else {  // Δβ, x, their products and the sums are in single precision; β is stored in double precision
       const double there = rows_.add(i, moved, w), step = 3 * std::fabs(change) + 1e-8 * std::fabs(next);
       totals.drift += kSingleRounding * (std::sqrt(there) + (inverse > 0 ? step / std::sqrt(inverse) : 0.0));
     }

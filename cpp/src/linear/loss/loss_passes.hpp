@@ -37,7 +37,7 @@ class LossPasses {
   // Lists the samples with keep(i) in ascending order.  Branch-free, because keep is hard to predict.
   template <class Keep>
   void choose(std::size_t n, std::vector<std::uint32_t>& chosen, Keep keep) const {
-    std::array<std::size_t, kMostParts> counts;
+    std::array<std::size_t, kMaxParts> counts;
     chosen.resize(n);
     std::uint32_t* const out = chosen.data();
     each(n, [&](std::size_t c, std::size_t first, std::size_t last) {
@@ -59,15 +59,15 @@ class LossPasses {
   }
 
  private:
-  static constexpr std::size_t kPart = 8192, kMostParts = 64;
-  static std::size_t parts_of(std::size_t n) { return std::max<std::size_t>(1, std::min(kMostParts, n / kPart)); }
+  static constexpr std::size_t kPart = 8192, kMaxParts = 64;  // samples of a part; largest number of parts
+  static std::size_t parts_of(std::size_t n) { return std::max<std::size_t>(1, std::min(kMaxParts, n / kPart)); }
   static std::size_t first_of(std::size_t c, std::size_t parts, std::size_t n) {
     return c == parts ? n : n * c / parts / 4 * 4;  // multiples of four for the vector loops
   }
 
   template <class Found, class Loop, class Add>
   Found sum_of(std::size_t n, Loop loop, Add add) const {
-    std::array<Found, kMostParts> found;
+    std::array<Found, kMaxParts> found;
     each(n, [&](std::size_t c, std::size_t first, std::size_t last) { found[c] = loop(first, last); });
     for (std::size_t c = 1; c < parts_of(n); ++c) add(found[0], found[c]);
     return found[0];

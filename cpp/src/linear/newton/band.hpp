@@ -38,10 +38,10 @@ class Band {
   void improve(BandPoint& point, double width, double target_gap);
 
   std::int64_t steps = 0;  // Newton steps taken
-  std::int64_t most = -1;  // largest number of steps; −1: no limit
+  std::int64_t max_steps = -1;  // largest number of steps; −1: no limit
 
  private:
-  bool out_of_steps() const { return most >= 0 && steps >= most; }
+  bool out_of_steps() const { return max_steps >= 0 && steps >= max_steps; }
 
   const Samples& samples_;
   const LinearProblem& problem_;

@@ -88,13 +88,13 @@ bool Newton::update_incrementally(const LossArrays& losses, double t, double b_b
   point.beta.swap(next_);  // next_ now holds the previous values
   const std::size_t changed = change_.rows.size();
   if (5 * changed > n) return false;
-  change_.curvature.resize(changed), change_.pull.resize(changed);
+  change_.curvature.resize(changed), change_.dual_change.resize(changed);
   for (std::size_t k = 0; k < changed; ++k) {
     const std::size_t i = change_.rows[k];
     const double was = next_[i], is = point.beta[i], s = losses.inverse[i];
     const bool before = is_free(losses, i, was), now = is_free(losses, i, is);
     change_.curvature[k] = now == before ? 0.0 : now ? s : -s;
-    change_.pull[k] = is - was + (before ? s * (t * q_[i] + move) : 0.0);
+    change_.dual_change[k] = is - was + (before ? s * (t * q_[i] + move) : 0.0);
   }
   // g changes by Δw and, while the free set is unchanged, by −XᵀΔβ = t A δ + Δb A 1
   work_.assign(d, 0.0);
@@ -106,7 +106,7 @@ bool Newton::update_incrementally(const LossArrays& losses, double t, double b_b
   for (std::size_t j = 0; j < d; ++j) point.g[j] += t * (delta_[j] + work_[j]) + move * sum_[j * stride + d];
   summed_ = 2 * change_.rows.size() <= list_.size();
   if (summed_) passes_.hessian(change_.rows, change_.curvature, stride, sum_, true);
-  passes_.combine_list(change_.rows, change_.pull, work_);
+  passes_.combine_list(change_.rows, change_.dual_change, work_);
   for (std::size_t j = 0; j < d; ++j) point.g[j] -= work_[j];
   point.slack = 0.5 * dot(point.g, point.g);
   incremental_ = true;
@@ -174,8 +174,8 @@ void Newton::solve_by_conjugate_gradients(Span<const double> g, double target_ga
     if (dot(r, r) <= max_squared_residual || rz <= 0) break;
     tracker.poll();
     const double bias_product = passes_.curvature(list_, scale_, p, work_);
-    passes_.visited +=
-        product_work(list_values, static_cast<double>(d)) - list_values;  // the pass has already counted the stored values
+    // the pass has counted the stored values already
+    passes_.visited += product_work(list_values, static_cast<double>(d)) - list_values;
     for (std::size_t j = 0; j < d; ++j) work_[j] += p[j] - (bias ? bias_product / mass * first_[j] : 0.0);
     const double curvature = dot(p, work_);
     if (!(curvature > 0)) break;

@@ -53,7 +53,7 @@ class Newton {
  private:
   struct Change {  // samples that a step made free or bound
     std::vector<std::uint32_t> rows;
-    std::vector<double> curvature, pull;  // their contributions to A, and to Xᵀβ beyond the prediction
+    std::vector<double> curvature, dual_change;  // their contributions to A, and to Xᵀβ beyond the prediction
   };
 
   void list_free_samples(const LossArrays& losses, const NewtonPoint& point);

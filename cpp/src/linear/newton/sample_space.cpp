@@ -66,8 +66,8 @@ bool SampleSpaceNewton::proximal(const LossArrays& losses, bool first, double bu
   if (first) evaluate_dual(losses);
   for (int inner = 0; inner < kMaxInnerSteps; ++inner) {
     const double fine = s_.options.expansion ? 1e-5 : 1.0, before = value_;
-    const double enough = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.target_gap(), 0.02 * gap());
-    if (finished(budget) || slack_ <= enough) return true;
+    const double max_slack = s_.smooth ? 0.0 : fine * std::max(0.25 * s_.target_gap(), 0.02 * gap());
+    if (finished(budget) || slack_ <= max_slack) return true;
     s_.tracker.poll();
     const bool from_dual = first && inner == 0;
     if (!step(losses, from_dual)) return false;
@@ -79,12 +79,12 @@ bool SampleSpaceNewton::proximal(const LossArrays& losses, bool first, double bu
 // Computes β, the free samples, the gradient and the value at the point.  The offset of the last step is kept: the
 // optimal offset would undo changes of samples that have just become free and have almost no loss.
 void SampleSpaceNewton::evaluate(const LossArrays& losses) {
-  const LossBounds seen = s_.loss_passes.bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
+  const LossBounds found = s_.loss_passes.bounds(losses, at_.f.data(), at_.b, beta_.data(), s_.parts.data());
   s_.loss_passes.best(losses, at_.f.data(), at_.b, beta_.data());
   full_beta_ = beta_;
   s_.loss_passes.choose(s_.n, list_, [&](std::size_t i) { return is_free(losses, i, beta_[i]); });
   take_gradient();
-  value_ = 0.5 * squared(at_.w) + seen.loss + 0.5 * bias_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
+  value_ = 0.5 * squared(at_.w) + found.loss + 0.5 * bias_ridge(s_.problem) * at_.b * at_.b + s_.problem.total * at_.b;
 }
 
 // The same with the free samples and their sides from the dual point of the state.

@@ -12,16 +12,19 @@ namespace hinge {
 namespace {
 
 constexpr int kMaxSmoothedSteps = 40;      // Newton steps on the smoothed losses; bands need an approximate minimizer
+constexpr int kMaxIdleRounds = 8;       // proximal steps without progress before reporting a stall
+constexpr int kMaxInnerSteps = 50;      // Newton steps per proximal step
+constexpr int kMaxBandRounds = 6;       // bands of decreasing width before another method continues
 constexpr double kSmoothedSlack = 1.0;  // their final ½‖w − Xᵀβ‖² relative to the error of smoothing
 constexpr double kNearlyFinalGap = 0.1;       // relative gap at which most active sets are final
 constexpr double kUnsuitableBand = 0.5;  // bands are abandoned if a round leaves more than this part of the gap
-constexpr double kFar = 1e3;           // mean of |⟨w, x_i⟩| above which its rounding error affects the losses
+constexpr double kFarMean = 1e3;           // mean of |⟨w, x_i⟩| above which its rounding error affects the losses
 constexpr double kBandGapPart = 0.8;      // part of the target gap for the band; the rest is for the other samples
 
 bool is_far(const std::vector<double>& f) {
   double sum = 0;
   for (double v : f) sum += std::fabs(v);
-  return sum > kFar * static_cast<double>(f.size());
+  return sum > kFarMean * static_cast<double>(f.size());
 }
 
 double norm(const std::vector<double>& v) { return std::sqrt(linear_ops().dot_double(v.data(), v.data(), v.size())); }
@@ -116,11 +119,11 @@ Outcome NewtonRun::run_proximal(double budget) {
     if (r > 0) residual += r, count += 1;
   }
   double width = count > 0 ? 0.2 * residual / count : 1.0, before = s_.last.gap;
-  for (int idle = 0; idle < 8;) {
+  for (int idle = 0; idle < kMaxIdleRounds;) {
     smoothed.anchor(width, anchor);
     newton_.evaluate(smoothed.arrays(), point);
     const double target = std::max(0.25 * s_.target_gap(), 0.02 * before) * (s_.options.expansion ? 1e-5 : 1.0);
-    for (int inner = 0; inner < 50 && point.slack > target; ++inner) {
+    for (int inner = 0; inner < kMaxInnerSteps && point.slack > target; ++inner) {
       if (s_.out_of_steps() || s_.passes->visited - began > budget) break;
       const bool gained = newton_.step(smoothed.arrays(), 0.5 * target, point, s_.tracker);
       ++s_.best.newton_steps;
@@ -163,7 +166,7 @@ Outcome NewtonRun::run_bands(bool nearly_final) {
   BandPoint point;
   point.w = s_.w, point.f = s_.f, point.b = s_.offset;
   double width = band.width_of(point, kBandShare);
-  band.most = s_.steps_left();
+  band.max_steps = s_.steps_left();
   if (nearly_final) {
     point.beta = s_.beta, point.g.resize(s_.d);
     update_slack(point);
@@ -171,9 +174,9 @@ Outcome NewtonRun::run_bands(bool nearly_final) {
     band.minimize_smoothed(point, width, kSmoothedSlack, kMaxSmoothedSteps);
   }
   double before = INFINITY;
-  for (int round = 0; round < 6; ++round, width *= 0.3) {
+  for (int round = 0; round < kMaxBandRounds; ++round, width *= 0.3) {
     s_.best.newton_steps += band.steps;
-    band.steps = 0, band.most = s_.steps_left();
+    band.steps = 0, band.max_steps = s_.steps_left();
     if (round > 0 || !nearly_final) update_slack(point);  // incremental updates of the rounds may be inaccurate
     certify(point, round == 0 && !nearly_final);
     if (s_.proven()) return Outcome::solved;

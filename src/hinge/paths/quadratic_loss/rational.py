@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from hinge.problems import Array
 
-ROUNDING = 2e-15  # values below this, relative to the sum of the absolute values of all terms, are zero
-TOUCHING = 1e3 * ROUNDING  # relative value up to which a function with a small slope is taken for a double root
+ROUNDING_TOL = 2e-15  # values below this, relative to the sum of the absolute values of all terms, are zero
+TOUCHING_TOL = 1e3 * ROUNDING_TOL  # relative value up to which a function with a small slope is taken for a double root
 FLAT_SLOPE = 1e-6  # relative slope below which a root may be a double root
-MIN_STEP, MIN_STEP_AT_DOUBLE_ROOT = 1e-15, 1e-10  # relative steps, which end an iteration that stagnates
+MIN_STEP, MIN_STEP_AT_DOUBLE_ROOT = 1e-15, 1e-10  # smallest relative steps, so that no iteration stagnates
 TANGENT_STEPS = 4  # tangents per evaluation of a bound
 BATCH = 8  # functions that are evaluated at a time after the first round, those with the smallest bounds
 MAX_ROUNDS = 100_000  # evaluations of batches before the search ends
@@ -95,8 +95,8 @@ class RationalFunctions:
         size = np.abs(constant) + np.abs(linear * at) + psi + phi
         value, slope = line + psi - phi, -linear + psi_rate - phi_rate
         step = _bound_root(line, linear, psi, psi_rate, phi, phi_rate, delta - at)
-        is_root = (slope < 0) & ((value <= ROUNDING * size) | (step <= MIN_STEP * np.abs(at)))
-        touching = (value <= TOUCHING * size) & (slope * np.abs(at) > -FLAT_SLOPE * size)
+        is_root = (slope < 0) & ((value <= ROUNDING_TOL * size) | (step <= MIN_STEP * np.abs(at)))
+        touching = (value <= TOUCHING_TOL * size) & (slope * np.abs(at) > -FLAT_SLOPE * size)
         least = np.where(touching, MIN_STEP_AT_DOUBLE_ROOT, MIN_STEP) * np.abs(at)
         step = np.where(is_root, 0.0, np.maximum(step, least))
         return at, is_root, step, slope / np.maximum(size, np.finfo(float).tiny)

@@ -25,7 +25,7 @@ RECOMPUTE_INTERVAL = 200  # events after which the gradient is recomputed, which
 
 #: Search for a λ at which the index sets of the solution are trivial.
 START_TOL = 1e-12  # relative violation of the optimality conditions up to which index sets are accepted
-MIN_FIRST_LAMBDA, FIRST_LAMBDA_FRACTION = 1e-3, 1 / 64  # the first λ: the largest row sum of |K| times the fraction
+MIN_FIRST_LAMBDA, FIRST_LAMBDA_FRACTION = 1e-3, 1 / 64  # first λ: this fraction of max Σⱼ |Kᵢⱼ|, or the minimum
 LAMBDA_FACTOR, MAX_LAMBDA_STEPS = 4, 30  # factor between the values of λ that are tried, and their number
 
 BISECTION_STEPS = 200  # of the multiplier ν in (235)
@@ -53,7 +53,7 @@ def quadratic_loss_path(
     X, y : as in `regularization_path`; two classes
     loss : str, hinge.losses.Loss or (rho, h)
         "squared_hinge": (1, ∞), "modified_huber": (1, 2), "huberized_hinge": (1.1, 0.2), or another loss of the margin
-        with a quadratic conjugate; or any 0 < ρ, 0 < h ≤ ∞.
+        with a quadratic conjugate; or a pair of numbers with 0 < ρ < ∞ and 0 < h ≤ ∞.
     lambda_max : float, optional
         Largest λ. By default a value above which the index sets do not change.
     lambda_min : float
@@ -91,9 +91,9 @@ def quadratic_loss_path(
 
 
 def _loss_parameters(loss: Any) -> tuple[float, float]:
-    """Return (ρ, h) of a loss: φ*(−a) = −ρa + ½δa², 0 ≤ a ≤ bound, is the one of the path with h = δ · bound.
+    """Return (ρ, h) of a loss with φ*(−a) = −ρa + ½δa² for 0 ≤ a ≤ bound: h = δ · bound.
 
-    The path has δ = 1. Another δ multiplies λ.
+    The path is that of δ = 1. Another δ only multiplies λ.
     """
     if isinstance(loss, str | Loss):
         names = loss_names("margin", smooth=True)

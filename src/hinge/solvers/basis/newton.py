@@ -24,8 +24,8 @@ DEFAULT_MAX_ITER = 100
 #: Rows per basis function in the subsample of the preconditioner.
 PRECONDITIONER_ROWS = 4
 
-#: Rows per basis function in the subsample of the first steps, and the number of these steps. They are omitted unless
-#: there are more than twice as many rows.
+#: Rows per basis function in the subsample of the first steps, and the number of these steps. All steps use all rows
+#: unless there are more than twice as many rows as in the subsample.
 SUBSAMPLE_ROWS, SUBSAMPLE_STEPS = 8, 4
 
 

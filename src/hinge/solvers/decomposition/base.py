@@ -23,10 +23,10 @@ from hinge.solvers.time_budget import estimated_offset
 #: Number of samples up to which solutions are polished; half as many for each problem of a batch.
 MAX_POLISHED_SAMPLES = 1000
 
-#: With precision="auto", kernel rows are stored as float64 up to this number of samples, ...
+#: With precision="auto", the kernel rows of at most this many samples are stored as float64.
 MAX_DOUBLE_SAMPLES = 512
-#: ... below this tolerance, and if the rounding error of a float32 kernel value times the largest coefficient exceeds
-#: half the tolerance.
+#: With precision="auto", kernel rows are stored as float64 below this tolerance, and if the rounding error of a float32
+#: kernel value times the largest coefficient exceeds half the tolerance.
 DOUBLE_TOL = 1e-4
 FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 

@@ -35,7 +35,7 @@ class Chunk:
         fixed = alpha.copy()
         fixed[self.variables] = 0.0
         linear, target, self.constant = problem.p[self.variables], problem.d, 0.0
-        if fixed.any():  # never for the formulations of hinge, in which all variables outside a chunk are zero
+        if fixed.any():  # not for the formulations of hinge: their variables outside of a chunk are zero
             Q_fixed = Q.matvec(fixed)
             linear = linear + Q_fixed[self.variables]
             target = problem.d - problem.A @ fixed

@@ -248,7 +248,7 @@ class _Run:
         if solution.status is Status.INTERRUPTED:
             raise _Stop(solution.status, solution.error)
         self._update_f()
-        # the violation is a rounding error if the solver of the chunk does not see it
+        # if the solver takes no step, the violation is a rounding error
         no_step = solution.status is Status.SOLVED and solution.iterations == 0
         return np.where(chunk.has_row, solution.mu, offset), Status.NUMERICAL if no_step else solution.status
 

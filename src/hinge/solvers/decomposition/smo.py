@@ -30,7 +30,8 @@ from hinge.solvers.time_budget import fits
 #: Rules for the choice of a pair, in the order of `PairRule` in the compiled core.
 PAIR_RULES = ("second_order", "first_order", "platt", "keerthi_1", "keerthi_2")
 
-#: Seconds of a kernel value in double precision; seconds after the deadline in which f may be computed in it.
+#: Seconds per kernel value in double precision. After the deadline f is computed in double precision if that takes at
+#: most OVERRUN_SECONDS.
 DOUBLE_VALUE_SECONDS, OVERRUN_SECONDS = 2e-9, 0.05
 
 

@@ -36,7 +36,7 @@ MAX_STALLED_ITERATIONS = 15
 #: Relative gap that counts as solved if rounding errors prevent further steps.
 ROUNDING_TOL = 1e-8
 
-#: Objectives below this share of the first one count as zero: the gap is then compared with that share instead.
+#: The gap is divided by at least this share of the first objective, because the optimum may be zero.
 ZERO_OBJECTIVE = 1e-14
 
 #: Kernel matrices in memory at the same time: K, the factorized matrix, and a copy of K in single precision. If they
@@ -49,7 +49,7 @@ CROSSOVER_COMPLEMENTARITY = 1.0
 CROSSOVER_ITERATION = 2
 CROSSOVER_DECREASE = 1e-3
 
-#: The same value on a path with accurate steps, which starts after crossover has failed.
+#: CROSSOVER_COMPLEMENTARITY on a path with accurate steps, which starts after crossover has failed.
 CROSSOVER_COMPLEMENTARITY_ACCURATE = 1e-6
 
 #: Relative complementarity, as a multiple of `tol`, at which the path ends even if rounding errors hide the gap.

@@ -18,10 +18,10 @@ STEP_FRACTION = 0.99
 #: Slacks are raised to this share of the width of their box.
 MIN_SLACK = 1e-15
 
-#: Objectives below this share of the first one count as zero: the gap is then compared with that share instead.
+#: The gap is divided by at least this share of the first objective, because the optimum may be zero.
 ZERO_OBJECTIVE = 1e-14
 
-#: The same share when no further step is possible.
+#: ZERO_OBJECTIVE when no further step is possible.
 ZERO_OBJECTIVE_AT_END = 1e-4
 
 #: Share of the distance from the center of the boxes to the lower bounds by which variables may move to satisfy a row;
@@ -242,7 +242,7 @@ class LowRankIterate:
 
 
 def _center(problem: Problem) -> Array:
-    """Centres of the boxes; for an infinite bound, a distance from the other one that the term h determines."""
+    """Centers of the boxes; for an infinite bound, a distance from the other one that the term h determines."""
     lower, upper = problem.lower, problem.upper
     if problem.term is None or (np.isfinite(lower).all() and np.isfinite(upper).all()):
         return np.asarray(0.5 * (lower + upper))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ DEFAULT_MAX_ITER = 100
 #: polished if possible.
 FLOAT64_TOL = 1e-5
 
-#: Relative gap that counts as solved if rounding errors prevent further steps, or that a point with more variables on
-#: their bounds may have.
+#: Relative gap up to which a run is solved if rounding errors prevent further steps, and up to which variables are
+#: moved to their bounds.
 ROUNDING_TOL = 1e-8
 
 #: Free variables above which the solution is not polished.
@@ -132,14 +132,13 @@ class LowRankRun:
         Q = self.problem.Q
         f = self.blocks.times(self.blocks.transposed(Q.coefficients(alpha)))
         gradient = Q.spread(f) + self.problem.p
-        names = [field.name for field in fields(History)]
         return Solution(
             alpha=alpha,
             mu=optimal_offset(self.problem, alpha, gradient),
             gradient=gradient,
             status=status,
             iterations=max(0, len(self.records) - 1),
-            history=History.from_columns({name: np.array([record[name] for record in self.records]) for name in names}),
+            history=History.from_records(self.records),
             error=error,
         )
 

@@ -13,7 +13,7 @@ from hinge.problems import Array, Quadratic
 #: digits.
 FREE_WEIGHT = 1e5
 
-#: Largest number of samples that are treated as free. If there are more, those of the largest weight are.
+#: Largest number of samples that are treated as free. If more have a large weight, those of the largest weights are.
 MAX_FREE = 2000
 
 #: Rows of small weight are left out of the inner matrix until their total weight reaches this share of the sum.

@@ -19,11 +19,12 @@ MIN_CURVATURES = (1e-13, 1e-11, 1e-9)
 #: Halvings of a step that increases infeasibility before the step fails.
 MAX_HALVINGS = 8
 
-#: Centrality corrections (Gondzio) of one step, and the step length from which on none is made.
+#: Largest number of centrality corrections (Gondzio) of one step, and the step length from which on none is made.
 MAX_CENTRALITY_CORRECTIONS = 2
 LONG_STEP = 0.9
 
-#: A centrality correction aims at a step longer by this, and is rejected if it gains less than a share of it.
+#: Increase of the step length that a centrality correction aims at. It is rejected if the increase is less than a share
+#: of this.
 CENTRALITY_STEP_GAIN = 0.3
 MIN_SHARE_OF_GAIN = 0.1
 

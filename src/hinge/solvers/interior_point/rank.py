@@ -14,7 +14,7 @@ from hinge.problems import Diagonal, Problem
 #: A rank above this is not low.
 MAX_RANK = 300
 
-#: A rank is not low unless the matrix has this many times more rows.
+#: A rank r is low only if the matrix has at least ROWS_PER_RANK · r rows.
 ROWS_PER_RANK = 10
 
 #: Samples whose kernel matrix is factorized to estimate the rank.
@@ -23,7 +23,7 @@ SUBSAMPLE_SIZE = 600
 #: Pivots below this share of the largest diagonal entry count as zero.
 ZERO_PIVOT = 1e-12
 
-#: Steps of the working-set solver, per sample, that take as long as an interior-point solution on a factor with r
+#: Steps of the working-set method, per sample, that take as long as an interior-point solution on a factor with r
 #: columns: the first number plus r² times the second.   docs/decisions/low-rank.md
 FACTOR_STEPS = 100
 FACTOR_STEPS_PER_SQUARED_RANK = 0.04
@@ -76,7 +76,7 @@ def exact_factorization(problem: Problem) -> PivotedCholesky:
 
 
 def steps_before_factor(problem: Problem) -> float:
-    """Steps of the working-set solver after which a low rank is worth using, or estimating if it is unknown.
+    """Steps of the working-set method after which a low rank is worth using, or estimating if it is unknown.
 
     Infinite if the rank is known not to be low.
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from hinge.solvers.refinement.crossover import ProximalNewton, free_width, round
 from hinge.solvers.refinement.iterative_refinement import refine_iteratively
 from hinge.solvers.refinement.polishing import MAX_SINGULAR, balance, polish
 
-#: Objectives below this share of the first one count as zero when no further step is possible.
+#: The gap is divided by at least this share of the first objective when no further step is possible.
 ZERO_OBJECTIVE_AT_END = 1e-4
 
 #: Variables closer to a bound than this share of the width of their box are moved onto it after crossover.
@@ -25,7 +23,7 @@ BOUND_ROUNDING = 1e-14
 REFINED_SHARE_OF_GAP = 0.1
 
 #: Number of variables above which a linear program for the multipliers of rows that share variables takes too long:
-#: those of the iterate are returned.
+#: then the multipliers of the iterate are returned.
 MAX_LP_VARIABLES = 2000
 
 #: Largest relative increase of the gap that is accepted to have variables on their bounds.
@@ -44,19 +42,19 @@ def cross_over(iterate: Iterate, deadline: float | None, tol: float) -> tuple[Po
     if not is_quadratic(problem):
         return None, False, 0
     newton = ProximalNewton(problem, iterate.K, deadline)
-    crossing = newton.run(iterate.x, iterate.mu, tol, near=not iterate.is_interior)
-    if crossing is None:
+    result = newton.run(iterate.x, iterate.mu, tol, near=not iterate.is_interior)
+    if result is None:
         return None, False, newton.steps
-    alpha = _rounded_to_bounds(problem, crossing.x)
+    alpha = _rounded_to_bounds(problem, result.x)
     if not balance(problem, alpha, _free_variables(problem, alpha)):
         return None, False, newton.steps
     gradient = iterate.gradient_at(alpha)
     scale = max(abs(problem.value(alpha, gradient)), ZERO_OBJECTIVE_AT_END * iterate.objective_scale)
     rounding = rounding_of(problem, alpha, newton.largest) * free_width(problem, alpha)
-    if not iterate.gap_of(alpha, gradient, crossing.mu) <= max(10 * tol * scale, 10 * rounding):
+    if not iterate.gap_of(alpha, gradient, result.mu) <= max(10 * tol * scale, 10 * rounding):
         return None, False, newton.steps
-    iterate.mu = crossing.mu
-    return (alpha, gradient), crossing.exact, newton.steps
+    iterate.mu = result.mu
+    return (alpha, gradient), result.exact, newton.steps
 
 
 def _rounded_to_bounds(problem: Problem, alpha: Array) -> Array:
@@ -131,14 +129,13 @@ def solution_from(
             refined = refine_iteratively(iterate.problem, iterate.K, alpha, mu, tol)
             (alpha, alpha_remainder), (mu, mu_remainder) = refined.alpha, refined.mu
             gradient, remainder = iterate.gradient_at(alpha), (alpha_remainder, mu_remainder)
-    names = [field.name for field in fields(History)]
     return Solution(
         alpha=alpha,
         mu=mu,
         gradient=gradient,
         status=status,
         iterations=max(0, len(records) - 1),
-        history=History.from_columns({name: np.array([record[name] for record in records]) for name in names}),
+        history=History.from_records(records),
         remainder=remainder,
         gradient_error=iterate.problem.Q.matvec_error(alpha),
     )

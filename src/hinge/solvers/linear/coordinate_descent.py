@@ -46,7 +46,7 @@ MAX_SMALL_FEATURES = 4000
 #: Number of epochs after which a small problem that is not solved is passed to the interior-point method.
 SLOW_EPOCHS = 200
 
-#: Part of `max_iter`, if that is large enough, that is reserved for the interior-point method.
+#: Number of the `max_iter` iterations that are reserved for the interior-point method, if `max_iter` is large enough.
 INTERIOR_POINT_STEPS = 50
 
 STOPPED = (Status.TIME_LIMIT, Status.INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hinge.control import RunControl
 from hinge.problems import Array, Certificate, History, LPProblem, LPSolution, Status, certify_lp
+from hinge.problems.lp import best_constant
 from hinge.solvers.base import SolverOptions
 
 #: Seconds between two checks for signals while HiGHS runs in a thread.
@@ -59,7 +60,7 @@ class LinearProgramming(SolverOptions):
             arguments = self._arguments(problem, max_time)
         result = _run_in_thread(arguments, control)
         if result.x is None:
-            a, b, beta = np.zeros(problem.design.shape[1]), _best_constant(problem), np.zeros(problem.n)
+            a, b, beta = np.zeros(problem.design.shape[1]), best_constant(problem), np.zeros(problem.n)
         else:
             a, b, beta = _point(problem, result)
         seconds = time.monotonic() - began
@@ -111,24 +112,13 @@ def _point(problem: LPProblem, result: Any) -> tuple[Array, float, Array]:
     return a, b, beta
 
 
-def _best_constant(problem: LPProblem) -> float:
-    """The constant function with the smallest loss: a weighted median of the kinks of the losses."""
-    if not problem.bias:
-        return 0.0
-    kinks = np.concatenate([problem.target - problem.tube, problem.target + problem.tube])
-    weights = np.concatenate([problem.upper, -problem.lower])
-    order = np.argsort(kinks, kind="stable")
-    slopes = np.cumsum(weights[order]) - float(np.sum(problem.upper))
-    return float(kinks[order][np.searchsorted(slopes, 0.0)])
-
-
 def _history(certificate: Certificate, n: int, iterations: int, seconds: float) -> History:
     """A history with the final point only: HiGHS reports no others."""
     record = {
         "iteration": iterations, "seconds": seconds, "violation": certificate.kkt_violation,
         "primal": certificate.primal, "dual": certificate.dual, "gap": certificate.gap, "active": n, "exact": True,
     }  # fmt: skip
-    return History.from_columns({field.name: [record[field.name]] for field in fields(History)})
+    return History.from_records([record])
 
 
 def _run_in_thread(arguments: dict[str, Any], control: RunControl) -> Any:

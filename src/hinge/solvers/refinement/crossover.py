@@ -17,10 +17,10 @@ from hinge.solvers.refinement.newton_step import Mask, NewtonStep, row_basis
 #: First and last weight δ of the proximal term, in units of the mean kernel value k(x, x).
 FIRST_WEIGHT, LAST_WEIGHT = 0.1, 1e-9
 
-#: Factors of the weight from round to round: in general, and after a round without changes.
+#: Factors by which the weight decreases after a round, and after a round that changes no variable.
 WEIGHT_DECREASE, WEIGHT_DECREASE_UNCHANGED = 0.2, 1e-3
 
-#: Factor of the first weight if samples have two variables: with the same weight both would be free.
+#: Factor on the first weight if samples have two variables: with a larger weight both would be free.
 TWO_SLOTS_WEIGHT = 0.2
 
 #: The weight is increased by a factor of ten, up to this value, while no variable is free in the first round.
@@ -35,10 +35,11 @@ MAX_STEPS, MAX_ROUND_STEPS, MAX_NEAR_ROUND_STEPS = 120, 40, 30
 #: Rounds with the last weight before crossover ends with the best point.
 MAX_LAST_ROUNDS = 4
 
-#: Relative violation of a row above which a point has no gap.
+#: Relative violation of a row above which the gap of a point counts as infinite.
 MAX_ROW_VIOLATION = 1e-8
 
-#: Relative violation of a row that counts as zero, and times in a round that variables are fixed at their bounds.
+#: Relative violation of a row that counts as zero. It may be exceeded if free variables are clipped to their bounds:
+#: then they are fixed and the system is solved again, at most MAX_FIXINGS times per round.
 ROW_ROUNDING, MAX_FIXINGS = 1e-14, 5
 
 #: Relative gap at which the rounds end unless the violation still decreases.
@@ -58,7 +59,7 @@ LINE_SEARCH_SLOPE, MAX_LINE_SEARCH_STEPS = 0.1, 20
 
 
 @dataclass
-class Crossing:
+class CrossoverResult:
     """Result of crossover.
 
     `x`, `f` = Kβ and `mu` are the point, `steps` the number of Newton steps; `exact` if the KKT violation is a rounding
@@ -105,38 +106,38 @@ class ProximalNewton:
         self.largest_p = float(np.max(np.abs(problem.p), initial=0.0))
         self.steps, self.max_steps, self.max_round_steps = 0, MAX_STEPS, MAX_ROUND_STEPS
         self.strict = False  # whether every round must end without changes
-        self.free: Mask | None = None  # variables between their bounds after the last round ...
-        self.at_upper: Mask | None = None  # ... and at their upper bounds
+        self.free: Mask | None = None  # variables between their bounds after the last round
+        self.at_upper: Mask | None = None  # variables at their upper bounds after the last round
 
-    def run(self, x: Array, mu: Array, tol: float, near: bool = False) -> Crossing | None:
+    def run(self, x: Array, mu: Array, tol: float, near: bool = False) -> CrossoverResult | None:
         """The solution, or None if the relative gap is not at most `tol` or a rounding error.
 
         If x is `near` the solution, its free variables are the first guess of the free variables.
         """
         mu = np.asarray(np.linalg.solve(self.row_basis.T, mu), dtype=np.float64)
         if near:
-            crossing = self._run_from_near(x, mu, tol)
+            result = self._run_from_near(x, mu, tol)
         else:
-            crossing = self._run_rounds(x, mu, tol, self._first_weight())
-            if crossing is None and self.free is not None and not self._is_late():  # inexact rounds may have failed
+            result = self._run_rounds(x, mu, tol, self._first_weight())
+            if result is None and self.free is not None and not self._is_late():  # inexact rounds may have failed
                 self.strict, self.free, self.at_upper = True, None, None
                 self.max_steps = self.steps + MAX_STEPS
-                crossing = self._run_rounds(x, mu, tol, self._first_weight())
-        return crossing if crossing is None else replace(crossing, mu=crossing.mu @ self.row_basis)
+                result = self._run_rounds(x, mu, tol, self._first_weight())
+        return result if result is None else replace(result, mu=result.mu @ self.row_basis)
 
-    def _run_from_near(self, x: Array, mu: Array, tol: float) -> Crossing | None:
+    def _run_from_near(self, x: Array, mu: Array, tol: float) -> CrossoverResult | None:
         """A small first weight; a larger one if that fails."""
         inside = (x > self.problem.lower) & (x < self.problem.upper)
         self.max_round_steps = MAX_NEAR_ROUND_STEPS
         for weight in NEAR_WEIGHTS:
             self.free, self.at_upper = inside, (x >= self.problem.upper) & ~inside
             self.max_steps = self.steps + MAX_STEPS
-            crossing = self._run_rounds(x, mu, tol, weight)
-            if crossing is not None or self._is_late():
-                return crossing
+            result = self._run_rounds(x, mu, tol, weight)
+            if result is not None or self._is_late():
+                return result
         return None
 
-    def _run_rounds(self, x: Array, mu: Array, tol: float, weight: float) -> Crossing | None:
+    def _run_rounds(self, x: Array, mu: Array, tol: float, weight: float) -> CrossoverResult | None:
         """Rounds with decreasing weight; the point with the smallest violation among those with a small gap."""
         problem = self.problem
         self.center = np.minimum(np.maximum(x, problem.lower), problem.upper)
@@ -154,7 +155,7 @@ class ProximalNewton:
             decreased = quality.violation < 0.5 * least
             is_exact = quality.violation <= quality.violation_rounding
             if (quality.gap <= max(tol, quality.gap_rounding) or is_exact) and quality.violation < least:
-                best, least = Crossing(self.center, self.f, self.mu, self.steps, is_exact), quality.violation
+                best, least = CrossoverResult(self.center, self.f, self.mu, self.steps, is_exact), quality.violation
             last_rounds += weight == LAST_WEIGHT
             converged = best is not None and (best.exact or (quality.gap <= FINAL_GAP and not decreased))
             if converged or last_rounds > MAX_LAST_ROUNDS:

@@ -24,7 +24,7 @@ MAX_CORRECTIONS = 12
 MAX_STALLED_CORRECTIONS = 3
 
 #: Diagonal that is added to a singular Q, in units of its largest entry; refinement corrects the error.
-DIAGONAL = 1e-13
+RELATIVE_RIDGE = 1e-13
 
 #: Share of the requested gap at which refinement ends.
 FINAL_SHARE = 0.01
@@ -85,7 +85,7 @@ def _free_variables(problem: Problem, x: Array, r: Array) -> NDArray[np.intp]:
 
 
 def _clipped(problem: Problem, x: Pair) -> Pair:
-    """x within its bounds: a sum is beyond a bound if its first part is, or if that is equal and the second part is."""
+    """x within its bounds: a pair is outside if its high part is, or if that is at the bound and the low part is."""
     high, low = x
     below = (high < problem.lower) | ((high == problem.lower) & (low < 0))
     above = (high > problem.upper) | ((high == problem.upper) & (low > 0))
@@ -117,7 +117,7 @@ class _System:
         Q = self.problem.Q
         at, sign = free % Q.n, Q.sign[free]
         B = self.K[np.ix_(at, at)] * sign[:, None] * sign
-        B[np.diag_indices_from(B)] += DIAGONAL * float(np.max(np.diagonal(self.K), initial=0.0))
+        B[np.diag_indices_from(B)] += RELATIVE_RIDGE * float(np.max(np.diagonal(self.K), initial=0.0))
         self.factor, info = scipy.linalg.lapack.dpotrf(B.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return False

@@ -36,10 +36,11 @@ RANK_TOL = 1e-12
 #: Residuals below this share of the largest slope are rounding errors.
 SLOPE_ROUNDING = 1e-13
 
-#: Multiples of that which count as a nonzero slope of a free variable, and as an inaccurate gradient.
-NONZERO_SLOPES, INACCURATE_SLOPES = 1e4, 100
+#: Multiples of this rounding error above which the slope of a free variable is not zero, and above which an updated
+#: gradient differs so much from the recomputed one that another round is needed.
+NONZERO_SLOPE_FACTOR, INACCURATE_SLOPE_FACTOR = 1e4, 100
 
-#: Relative violations of an equality row that count as zero, and that are too large to be rounding errors.
+#: Relative violation of an equality row up to which it is not corrected, and above which polishing fails.
 ROW_ROUNDING, MAX_ROW_VIOLATION = 1e-15, 1e-8
 
 
@@ -147,12 +148,12 @@ class _ActiveSet:
         problem, index = self.problem, self.index
         slopes = np.where(self.free, np.abs(residual), 0.0)
         steepest = int(np.argmax(slopes))
-        if slopes[steepest] > NONZERO_SLOPES * self.noise:  # no curvature and no stationary point: move to the bound
+        if slopes[steepest] > NONZERO_SLOPE_FACTOR * self.noise:  # no curvature, no stationary point: move to the bound
             return self._move_to_bound(steepest, residual[steepest])
         if not balance(problem, self.point, index):
             return None
         updated, self.slope = self.slope, problem.gradient(self.point)
-        accurate = np.max(np.abs(self.slope - updated)[index], initial=0.0) <= INACCURATE_SLOPES * self.noise
+        accurate = np.max(np.abs(self.slope - updated)[index], initial=0.0) <= INACCURATE_SLOPE_FACTOR * self.noise
         if accurate and not np.any(
             ~self.free & _points_inside(problem, self.point, problem.reduced_gradient(self.slope, mu), self.noise)
         ):

@@ -32,7 +32,7 @@ from hinge.solvers.feasibility import nearest_feasible
 #: The quantity that a tolerance limits.
 Criterion = Literal["kkt_violation", "relative_gap"]
 
-#: A variable whose distance from a bound is below this share of the width of its box counts as at the bound.
+#: A variable whose distance from a bound is below this share of the width of its box is at the bound.
 AT_BOUND = 1e-10
 
 #: KKT violations up to this multiple of the tolerance are accepted: the sums of the solver may differ by rounding.

@@ -28,7 +28,7 @@ SWEEPS_PER_GAP_CHECK = 5
 #: Constant that represents the offset in the kernel, relative to the mean diagonal of K.
 RELATIVE_PENALTY = 0.1
 
-#: Factor of the rate after an increase of the objective, and the rate at which the decrease ends.
+#: Factor on the rate after an increase of the objective, and the smallest rate.
 RATE_DECREASE = 0.9
 MIN_RATE = 0.5
 

@@ -16,13 +16,13 @@ from hinge.solvers.textbook.primal import Primal, duality_gap, feasible_point, s
 #: γ as a multiple of the smallest diagonal term; below 2 the iteration converges (Theorem 10.7).
 RELATIVE_STEP = 1.9
 
-#: Iterations between two gap checks, after as many iterations with a check each.
+#: Iterations between two gap checks; in the first GAP_CHECK_INTERVAL iterations the gap is checked each time.
 GAP_CHECK_INTERVAL = 10
 
 #: Penalty of the method of multipliers, relative to the curvature of the row: large enough for a few updates of μ.
 RELATIVE_PENALTY = 10.0
 
-#: Growth of max |α| in one iteration that is taken for divergence.
+#: Growth of max |α| in one iteration above which the run has diverged.
 MAX_GROWTH = 1e12
 
 

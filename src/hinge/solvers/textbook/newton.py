@@ -13,8 +13,8 @@ from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.base import TextbookSolver, linear_system
 from hinge.solvers.textbook.primal import Primal, box_center, feasible_point, solution_at
 
-#: A step has to decrease the objective by this share of the decrease that its slope predicts.
-ARMIJO = 1e-4
+#: A step has to decrease the objective by this share of the decrease that its slope predicts (Armijo's rule).
+SUFFICIENT_DECREASE = 1e-4
 
 #: Halvings of a step before the line search fails.
 MAX_HALVINGS = 40
@@ -149,10 +149,10 @@ class _Descent:
         for _ in range(MAX_HALVINGS):
             new_beta = self.beta + t * (beta - self.beta)
             new_f, new_mu = self.f + t * (f - self.f), self.mu + t * d_mu
-            if self.value(new_beta, new_f, new_mu) <= value - ARMIJO * t * gap:
+            if self.value(new_beta, new_f, new_mu) <= value - SUFFICIENT_DECREASE * t * gap:
                 break
             new_mu = self.primal.multipliers(new_f, self.mu)
-            if self.value(new_beta, new_f, new_mu) <= value - ARMIJO * t * gap:
+            if self.value(new_beta, new_f, new_mu) <= value - SUFFICIENT_DECREASE * t * gap:
                 break
             t *= 0.5
         else:

@@ -13,7 +13,7 @@ from hinge.solvers.run_log import RunLog
 from hinge.solvers.textbook.regularized_risk import RegularizedRisk
 from hinge.solvers.textbook.risk_newton import FixedRate, RiskNewton
 
-#: Factor of the step length before each line search, and halvings before it fails with Status.NUMERICAL.
+#: Factor on the step length before each line search, and halvings before it fails with Status.NUMERICAL.
 STEP_GROWTH = 1.5
 MAX_HALVINGS = 80
 

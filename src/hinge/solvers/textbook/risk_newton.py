@@ -95,10 +95,10 @@ class FixedRate:
     """Gradient descent with a fixed learning rate Λ: α ← α − Λ ∂R/∂α, b ← b − Λ ∂R/∂b.         LwK (10.97), (10.98)
 
     For the sparsity regularizer a step includes soft thresholding. If the risk is no longer finite, or larger than
-    its initial value by the factor `DIVERGENCE`, Λ is too large and the run ends with Status.NUMERICAL.
+    its initial value by the factor `MAX_GROWTH`, Λ is too large and the run ends with Status.NUMERICAL.
     """
 
-    DIVERGENCE = 1e6
+    MAX_GROWTH = 1e6
 
     def __init__(self, risk: RegularizedRisk, rate: float) -> None:
         self.risk, self.rate = risk, rate
@@ -112,7 +112,7 @@ class FixedRate:
         for iteration in range(log.max_iter + 1):
             with np.errstate(over="ignore", invalid="ignore"):
                 self.value = risk.losses(self.f + self.b) + risk.penalty(self.alpha, self.f)
-            if not self.value <= self.DIVERGENCE * max(initial, np.finfo(float).tiny):
+            if not self.value <= self.MAX_GROWTH * max(initial, np.finfo(float).tiny):
                 return Status.NUMERICAL
             self.bound = max(self.bound, risk.lower_bound(self.f + self.b))
             gap = self.value - self.bound
