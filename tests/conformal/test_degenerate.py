@@ -109,6 +109,15 @@ def test_removals_equal_refits_on_2000_problems():
     run_all(check_removals, range(100, 2100))
 
 
+@pytest.mark.parametrize("C", [1e-8, 1e-6, 1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("weight", [0.225, 0.25, 1.0])
+def test_path_ends_if_the_offset_is_determined_by_kernel_values_near_zero(C, weight):
+    """Kernel values of 1e-57 between the pairs of equal samples must not open an interval of the offset."""
+    X, y = np.array([[-2.0, 1.0], [0.0, -2.0], [-2.0, 1.0], [0.0, -2.0]]), np.array([2.0, 2.0, 0.0, 2.0])
+    model = hinge.IncrementalSVR(C=C, gamma=10.0).fit(X, y, np.full(4, weight))
+    assert_allclose(model.leave_out([[0, 2]])[0], [2.0, 2.0], rtol=0, atol=1e-9)
+
+
 def check_label_paths(seed, labels=12):
     rng, X, y, weight, estimator = random_regression(seed, smallest=1)
     x = X[:1] if seed % 3 == 0 else rng.normal(size=(1, X.shape[1]))

@@ -282,9 +282,10 @@ bool ActiveSet::Engine::has_multiplier_interval(const Frame& frame, std::size_t 
       up = std::min(up, a);
     }
   }
-  const double width = up - low;
-  return width > kMinIntervalRoundings * residual_error_ ||
-         (width > -residual_error_ && up_rate - low_rate > kMinIntervalRate * top);
+  const double width = up - low, opening = up_rate - low_rate;
+  // An interval that stays a rounding error until the end would close at once, and the path would not end.
+  const bool opens = opening > kMinIntervalRate * top && opening * (frame.span - frame.t) > residual_error_;
+  return width > kMinIntervalRoundings * residual_error_ || (width > -residual_error_ && opens);
 }
 
 // If all margin variables of a group are at bounds and move with them, moves them to the bounds; the multiplier then
