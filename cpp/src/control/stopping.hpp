@@ -105,7 +105,6 @@ class StallDetector {
   bool window_ended(std::int64_t steps) const { return steps >= since_ + window_; }
 
   void restart(std::int64_t steps, double objective) { since_ = steps, objective_ = objective; }
-  void shift_objective(double change) { objective_ += change; }  // after recomputing the objective: not a decrease
 
   // Whether the violation at the last kMaxChecks checks of all samples was never smaller than before.
   bool violation_stalled(double violation) {

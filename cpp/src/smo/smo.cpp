@@ -241,11 +241,7 @@ class Smo {
     if (shrunk()) reconstruct();
     scatter_active();
     ++result_.recomputations;
-    if (compute_f()) {
-      const double before = objective_;
-      objective_ = quadratic_value();
-      stall_.shift_objective(objective_ - before);
-    }
+    if (compute_f()) objective_ = quadratic_value();
     active_.select();
   }
 

@@ -21,6 +21,7 @@ from hinge.estimators.kernel.classification import KernelClassifier, label_sign,
 from hinge.formulations import CSVC
 from hinge.kernels import DirectAccess, FunctionKernel, Kernel, Precomputed, cache_bytes, make_kernel
 from hinge.kernels.access import check_kernel_values
+from hinge.lowrank.source import Source
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
@@ -218,7 +219,7 @@ class TransductiveSVC(KernelClassifier):
         """Find the labels, certify the convex problem with these labels, and set the fitted attributes."""
         sign = np.where(data.y == data.classes[1], 1.0, -1.0)
         access = path_access(kernel, whole.X, cache_bytes(self.cache_size))
-        check_kernel_values(access)
+        check_kernel_values(Source(kernel, whole.X))  # predictions use the precision of the samples
         found = Transduction(access, sign, self.C * data.weight, None, self.cache_size, self.max_time)
         self.positive_fraction_ = np.nan
         if k:

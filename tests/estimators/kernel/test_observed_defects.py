@@ -178,14 +178,15 @@ class TestOverflow:
 
 class TestTime:
     def test_two_distant_samples_terminate_without_a_limit(self):
-        status, *_ = output_of(
+        status, steps = output_of(
             f"""
             from hinge import SVR
             model = SVR(kernel="linear", solver="smo").fit({FAR_X.tolist()}, {FAR_Y.tolist()})
-            print(int(model.status_), model.certificate_.relative_gap)
+            print(int(model.status_), int(model.n_iter_))
             """
         )
-        assert Status(int(status)) in Status
+        assert Status(int(status)) is Status.NUMERICAL
+        assert int(steps) <= 1_000_000  # the limit of steps is ten million
 
     @pytest.mark.slow
     @pytest.mark.parametrize("estimator", [SVC, SVR], ids=lambda e: e.__name__)

@@ -29,6 +29,10 @@ constexpr std::int64_t kSampledEpochs = 3;
 constexpr std::size_t kGapSample = 256, kMinRowsPerSampled = 16;
 constexpr double kSampledGapPart = 0.9;
 constexpr int kMaxIdleEpochs = 1000;   // consecutive epochs without active samples before reporting a numerical stall
+// A run stalls if its epochs double, and at least kMinStalledEpochs are added, but the best gap does not decrease by the
+// factor kSufficientDecrease and the dual value does not increase by the part kSufficientIncrease of the gap.
+constexpr std::int64_t kMinStalledEpochs = 1000;
+constexpr double kSufficientDecrease = 0.9, kSufficientIncrease = 0.01;
 
 double half_squared_distance(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -209,7 +213,7 @@ Outcome DescentRun::run(double work_before_newton) {
       descent_->end_round();
     }
     idle = descent_->active == 0 ? idle + 1 : 0;
-    if (idle > kMaxIdleEpochs) return Outcome::stalled;
+    if (idle > kMaxIdleEpochs || stalled()) return Outcome::stalled;
     visits_ += static_cast<double>(descent_->active);  // n visits count as one epoch
     s_.best.epochs = static_cast<std::int64_t>(std::ceil(visits_ / std::max(1.0, static_cast<double>(s_.n))));
     s_.tracker.snapshot.iteration = s_.best.epochs + s_.best.newton_steps;
@@ -261,6 +265,17 @@ Outcome DescentRun::run(double work_before_newton) {
       enter(s_.problem.bias == Bias::free ? descent_->offset : 0.0);
     }
   }
+}
+
+// Whether the bounds have not improved for so long that further epochs are useless: without a limit, runs whose progress
+// is lost in rounding errors, or is too slow, would not end.
+bool DescentRun::stalled() {
+  const double gap = s_.best.bounds.gap, dual = std::max(s_.best.bounds.dual, s_.last.dual);
+  const std::int64_t epochs = s_.best.epochs;
+  const bool improved = gap < kSufficientDecrease * progress_.gap ||
+                        dual - progress_.dual > kSufficientIncrease * progress_.gap;
+  if (improved) progress_ = {gap, dual, epochs};
+  return epochs - progress_.epochs > std::max(kMinStalledEpochs, progress_.epochs);
 }
 
 // Whether the remaining epochs, extrapolated from the history, cost more than Newton's method.

@@ -32,6 +32,7 @@ class DescentRun {
   bool mean_proves_gap();
   double drift() const;
   bool drift_is_negligible() const;
+  bool stalled();
   bool newton_is_cheaper(const MethodChoice::History& history, double target, double min_work) const;
 
   LinearState& s_;
@@ -43,6 +44,10 @@ class DescentRun {
     double plain = 0, squared = 0;  // coefficients of the error of the gap for an error of f proportional to ‖x_i‖:
                                     // linear, quadratic   (139)
   } rounding_;
+  struct {
+    double gap = INFINITY, dual = -INFINITY;
+    std::int64_t epochs = 0;
+  } progress_;  // bounds at the last progress, and the epochs until then
   double slack_ = 0;  // ½‖w − Xᵀβ‖² at the last check, if it was computed (always in single precision)
   double null_primal_ = INFINITY;  // primal value of the null model, if the epochs started there without a bias
   double gap_ratio_ = 3.0;  // ratio of the estimated gap to the gap at the last check

@@ -18,6 +18,8 @@ from hinge.estimators.common.rules import KERNEL_RULES, Flag, Rule, Threads
 from hinge.estimators.common.validation import ClassificationData, check_parameters, validate_classification
 from hinge.estimators.kernel.base import KernelEstimator
 from hinge.kernels import Kernel, Precomputed, expand, make_kernel
+from hinge.kernels.access import check_kernel_values
+from hinge.lowrank.source import Source
 from hinge.model import KernelModel
 from hinge.problems import Array
 
@@ -83,6 +85,8 @@ class ParzenClassifier(ClassifierMixin, KernelEstimator):
         with rollback(self):
             data = self._validate(X, y, sample_weight, made)
             kernel = made if isinstance(made, Precomputed) else made.resolve(data.X, data.weight)
+            if not isinstance(kernel, Precomputed):
+                check_kernel_values(Source(kernel, data.X))
             self._store(data, kernel)
         return self
 

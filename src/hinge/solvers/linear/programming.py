@@ -25,6 +25,13 @@ MIN_TOL = 1e-10
 #: Share of the time limit from which on HiGHS's "limit reached" counts as the time limit, not as the iteration limit.
 TIME_LIMIT_SHARE = 0.9
 
+#: Iterations per row and column, and for small programs, after which a run without `max_iter` ends: HiGHS may cycle.
+MAX_ITER_PER_VARIABLE = 100
+MIN_MAX_ITER = 10_000
+
+#: Columns of the design matrix are centered if the midrange of one exceeds its range by this factor.
+MIN_RELATIVE_SHIFT = 10.0
+
 #: Status codes of `scipy.optimize.linprog`; others become Status.NUMERICAL.
 STATUS = {0: Status.SOLVED, 1: Status.MAX_ITER, 4: Status.NUMERICAL}
 
@@ -34,7 +41,8 @@ class LinearProgramming(SolverOptions):
     """Simplex or interior-point method of HiGHS.                                         docs/math (331)–(333)
 
     There is one equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the
-    rows are the dual point.
+    rows are the dual point. If the offset is free, functions far from zero are centered, which leaves a and β unchanged:
+    Φa + b = (Φ − 1mᵀ)a + (b + mᵀa).
 
     Cost: a linear program with n rows and two columns for each function of the dictionary: some hundred samples.
     Certificate: feasible to `tol`; `certify_lp` gives the gap of the program.
@@ -44,7 +52,7 @@ class LinearProgramming(SolverOptions):
     tol : float
         Feasibility of the primal and the dual point; not below 1e-10.
     max_iter : int
-        Iterations of HiGHS; −1 for no limit.
+        Iterations of HiGHS; −1 for 100 per row and column, at least 10,000, because HiGHS may cycle.
     max_time : float or None
         Seconds.
     """
@@ -56,13 +64,14 @@ class LinearProgramming(SolverOptions):
         began = time.monotonic()
         control = self.started(control)
         max_time = control.remaining()
+        shift = _column_shift(problem)
         with control.interruptible():
-            arguments = self._arguments(problem, max_time)
+            arguments = self._arguments(problem, shift, max_time)
         result = _run_in_thread(arguments, control)
         if result.x is None:
             a, b, beta = np.zeros(problem.design.shape[1]), best_constant(problem), np.zeros(problem.n)
         else:
-            a, b, beta = _point(problem, result)
+            a, b, beta = _point(problem, result, shift)
         seconds = time.monotonic() - began
         status = STATUS.get(int(result.status), Status.NUMERICAL)
         if status is Status.MAX_ITER and max_time is not None and seconds >= TIME_LIMIT_SHARE * max_time:
@@ -70,12 +79,12 @@ class LinearProgramming(SolverOptions):
         history = _history(certify_lp(problem, a, b, beta), problem.n, int(result.nit), seconds)
         return LPSolution(a, b, beta, status, int(result.nit), history)
 
-    def _arguments(self, problem: LPProblem, max_time: float | None) -> dict[str, Any]:
+    def _arguments(self, problem: LPProblem, shift: Array | None, max_time: float | None) -> dict[str, Any]:
         """Arguments of `linprog`: the columns are a⁺, a⁻, b, ξ, ξ* and, if there is a tube, t."""
         n, width = problem.design.shape
         eye = sparse.identity(n, format="csc")  # columns, the format of HiGHS, are stacked without conversions
         offset = sparse.csc_matrix(np.ones((n, 1)) if problem.bias else np.empty((n, 0)))
-        design = sparse.csc_matrix(problem.design)
+        design = sparse.csc_matrix(problem.design if shift is None else problem.design - shift)
         has_tube = bool(np.any(problem.tube > 0))
         blocks = [design, -design, offset, eye, -eye] + [eye] * has_tube
         bounds = [
@@ -89,8 +98,9 @@ class LinearProgramming(SolverOptions):
             "primal_feasibility_tolerance": max(self.tol, MIN_TOL),
             "dual_feasibility_tolerance": max(self.tol, MIN_TOL),
         }
-        if self.max_iter >= 0:
-            options["maxiter"] = self.max_iter
+        variables = n + sum(block.shape[1] for block in blocks)
+        default_limit = max(MIN_MAX_ITER, MAX_ITER_PER_VARIABLE * variables)
+        options["maxiter"] = self.max_iter if self.max_iter >= 0 else default_limit
         if max_time is not None:
             options["time_limit"] = max_time
         return {
@@ -103,11 +113,23 @@ class LinearProgramming(SolverOptions):
         }
 
 
-def _point(problem: LPProblem, result: Any) -> tuple[Array, float, Array]:
+def _column_shift(problem: LPProblem) -> Array | None:
+    """Return the midranges of the columns of the design matrix if one of them is far from zero, else None."""
+    if not problem.bias or problem.design.size == 0:
+        return None
+    low, high = np.min(problem.design, axis=0), np.max(problem.design, axis=0)
+    midrange = 0.5 * low + 0.5 * high
+    is_far = np.abs(midrange) > MIN_RELATIVE_SHIFT * (high - low)
+    return np.where(is_far, midrange, 0.0) if np.any(is_far) else None
+
+
+def _point(problem: LPProblem, result: Any, shift: Array | None) -> tuple[Array, float, Array]:
     """a, b and β from the variables and the multipliers of the program; a = a⁺ − a⁻."""
     width = problem.design.shape[1]
     a = result.x[:width] - result.x[width : 2 * width]
     b = float(result.x[2 * width]) if problem.bias else 0.0
+    if shift is not None:
+        b -= float(shift @ a)
     beta = np.asarray(result.eqlin.marginals, dtype=np.float64)
     return a, b, beta
 
