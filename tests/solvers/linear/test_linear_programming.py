@@ -27,7 +27,8 @@ def test_a_shift_of_the_functions_changes_the_offset_only(seed):
     np.testing.assert_allclose(second.beta, first.beta, atol=1e-4)
     bounds = certify_lp(far, second.coefficients, second.offset, second.beta)
     optimum = certify_lp(plain, a, first.offset, first.beta)
-    assert bounds.dual <= optimum.primal and optimum.dual <= bounds.primal
+    assert bounds.dual <= optimum.primal
+    assert optimum.dual <= bounds.primal
 
 
 def test_the_iterations_are_limited_without_max_iter(monkeypatch):
@@ -36,4 +37,5 @@ def test_the_iterations_are_limited_without_max_iter(monkeypatch):
     monkeypatch.setattr("hinge.solvers.linear.programming.MAX_ITER_PER_VARIABLE", 0)
     solution = LinearProgramming().solve_lp(program(0))
     assert solution.status is Status.MAX_ITER
-    assert np.isfinite(solution.coefficients).all() and np.isfinite(solution.offset)
+    assert np.isfinite(solution.coefficients).all()
+    assert np.isfinite(solution.offset)

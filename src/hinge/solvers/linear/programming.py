@@ -41,7 +41,7 @@ class LinearProgramming(SolverOptions):
     """Simplex or interior-point method of HiGHS.                                         docs/math (331)–(333)
 
     There is one equality row for each sample, f + ξ − ξ* + t = target with |t| ≤ tube, so that the multipliers of the
-    rows are the dual point. If the offset is free, functions far from zero are centered, which leaves a and β unchanged:
+    rows are the dual point. If the offset is free, functions far from zero are centered, which changes neither a nor β:
     Φa + b = (Φ − 1mᵀ)a + (b + mᵀa).
 
     Cost: a linear program with n rows and two columns for each function of the dictionary: some hundred samples.
