@@ -30,9 +30,10 @@ constexpr std::size_t kGapSample = 256, kMinRowsPerSampled = 16;
 constexpr double kSampledGapPart = 0.9;
 constexpr int kMaxIdleEpochs = 1000;   // consecutive epochs without active samples before reporting a numerical stall
 // A run stalls if its epochs double, and at least kMinStalledEpochs are added, but the best gap does not decrease by the
-// factor kSufficientDecrease and the dual value does not increase by the part kSufficientIncrease of the gap.
+// factor kSufficientDecrease, and the dual value does not increase by the part kSufficientIncrease of the gap or by the
+// part kSufficientGrowth of itself.
 constexpr std::int64_t kMinStalledEpochs = 1000;
-constexpr double kSufficientDecrease = 0.9, kSufficientIncrease = 0.01;
+constexpr double kSufficientDecrease = 0.9, kSufficientIncrease = 0.01, kSufficientGrowth = 1e-3;
 
 double half_squared_distance(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -272,8 +273,9 @@ Outcome DescentRun::run(double work_before_newton) {
 bool DescentRun::stalled() {
   const double gap = s_.best.bounds.gap, dual = std::max(s_.best.bounds.dual, s_.last.dual);
   const std::int64_t epochs = s_.best.epochs;
-  const bool improved = gap < kSufficientDecrease * progress_.gap ||
-                        dual - progress_.dual > kSufficientIncrease * progress_.gap;
+  const double increase = dual - progress_.dual;
+  const bool improved = gap < kSufficientDecrease * progress_.gap || increase > kSufficientIncrease * progress_.gap ||
+                        increase > kSufficientGrowth * std::abs(dual);
   if (improved) progress_ = {gap, dual, epochs};
   return epochs - progress_.epochs > std::max(kMinStalledEpochs, progress_.epochs);
 }

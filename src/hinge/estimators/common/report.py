@@ -154,8 +154,8 @@ class FitReport:
     ) -> FitReport:
         """The report of solutions and their certificates.
 
-        If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap. Gaps up to
-        `floor` count as zero.
+        If `tol` is given, the certificates must confirm SOLVED; `of_gap`: `tol` bounds the relative gap. If the gap is
+        at most `floor`, a rounding error of the objective, a KKT violation of at most `tol` is sufficient.
         """
         status, error, histories, iterations = Status.SOLVED, None, [], []
         bounds = certificates if len(certificates) == len(solutions) else [combine(certificates)] * len(solutions)
@@ -167,8 +167,7 @@ class FitReport:
             iterations.append(solution.iterations)
         if tol is not None and status is Status.SOLVED:
             for certificate in certificates:
-                is_zero = certificate.gap <= floor and not has_large_gap(certificate, tol)
-                if not is_zero and not is_confirmed(certificate, tol, of_gap):
+                if not is_confirmed(certificate, tol, of_gap and certificate.gap > floor):
                     status = Status.NUMERICAL
         return cls(status, list(certificates), histories, iterations, error)
 
