@@ -3,6 +3,7 @@
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
+from hinge.paths.lasso import LassoPath, ReweightedLasso, lasso_path, lasso_weight_path, reweighted_lasso
 from hinge.paths.linear_program import LPPath, lp_path
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
@@ -19,6 +20,7 @@ __all__ = [
     "Best",
     "Counts",
     "LPPath",
+    "LassoPath",
     "Motion",
     "OneVsOnePaths",
     "ParametricProblem",
@@ -27,14 +29,18 @@ __all__ = [
     "Pieces",
     "PiecewiseQuadratic",
     "QuadraticLossPath",
+    "ReweightedLasso",
     "SolutionPath",
     "StepFunction",
     "approximate_path",
     "epsilon_path",
+    "lasso_path",
+    "lasso_weight_path",
     "lp_path",
     "nu_path",
     "one_vs_one_paths",
     "quadratic_loss_path",
     "regularization_path",
+    "reweighted_lasso",
     "weight_path",
 ]
