@@ -90,7 +90,7 @@ def test_rejected_samples_leave_no_trace(estimator, column, value):
     model = AdaptiveIntervals(estimator, alpha=0.2).fit(X[:50], y[:50])
     bad = {"X": X[50:53].copy(), "y": y[50:53].copy()}
     bad[column][1] = value
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.partial_fit(bad["X"], bad["y"])
     known = 50 + len(model.history_.y)
     expected = AdaptiveIntervals(estimator, alpha=0.2).fit(X[:50], y[:50])

@@ -155,7 +155,7 @@ def test_invalid_arguments():
 @pytest.mark.parametrize("make", [lambda **o: ConformalClassifier(hinge.SVC(), **o), ConformalDetector])
 def test_calibration_sizes_that_leave_no_sample_are_rejected(make, size):
     X, y = data(40)
-    with pytest.raises((ValueError, TypeError), match="^calibration_size="):
+    with pytest.raises((ValueError, TypeError), match=r"^calibration_size="):
         make(calibration_size=size).fit(X, y)
 
 
@@ -163,7 +163,7 @@ def test_calibration_sizes_that_leave_no_sample_are_rejected(make, size):
 @pytest.mark.parametrize("make", [lambda **o: ConformalClassifier(hinge.SVC(), **o), ConformalDetector])
 def test_numbers_of_folds_that_are_not_possible_are_rejected(make, cv):
     X, y = data(40)
-    with pytest.raises((ValueError, TypeError), match="^cv="):
+    with pytest.raises((ValueError, TypeError), match=r"^cv="):
         make(method="cross", cv=cv).fit(X, y)
 
 

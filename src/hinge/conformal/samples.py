@@ -46,7 +46,7 @@ def check_calibration_size(size: Any, n: int, smallest: int = 1) -> int:
     if size >= 1 and size != int(size):
         raise ValueError(f"calibration_size={size!r} must be a share between 0 and 1, or a number of samples")
     count = ceil(size * n) if size < 1 else int(size)
-    if isinstance(size, float) and size == 1.0 or not smallest <= count <= n - smallest:
+    if (isinstance(size, float) and size == 1.0) or not smallest <= count <= n - smallest:
         each = "one sample" if smallest == 1 else f"one sample of each of the {smallest} classes"
         raise ValueError(
             f"calibration_size={size!r} must leave at least {each} for training and for calibration, but X has {n} "
