@@ -19,7 +19,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_loader
 from threading import RLock
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 #: Packages that are executed on first use.
 POSTPONED = frozenset(
@@ -52,24 +52,28 @@ class PostponedModule(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute '__path__'")
         if name in POSTPONED_FUNCTIONS.get(self.__name__, ()) and "_postponed" in self.__dict__:
             return _postponed_function(self, name)
-        with _lock:
-            loader = self.__dict__.pop("_postponed", None)
-            if loader is not None:
-                try:
-                    loader.exec_module(self)
-                except BaseException:
-                    self.__dict__["_postponed"] = loader  # the next access fails in the same way
-                    raise
-                self.__class__ = ModuleType  # type: ignore[assignment]
+        _execute(self)
         return ModuleType.__getattribute__(self, name)
+
+
+def _execute(module: ModuleType) -> None:
+    """Execute a postponed module, unless it has been executed or that is under way."""
+    with _lock:
+        loader = module.__dict__.pop("_postponed", None)
+        if loader is not None:
+            try:
+                loader.exec_module(module)
+            except BaseException:
+                module.__dict__["_postponed"] = loader  # the next access fails in the same way
+                raise
+            module.__class__ = ModuleType
 
 
 def _postponed_function(module: ModuleType, name: str) -> Callable[..., Any]:
     """Return a function that calls the function of a postponed module, which is executed by the first call."""
 
     def call(*args: Any, **options: Any) -> Any:
-        if "_postponed" in module.__dict__:
-            PostponedModule.__getattr__(cast(PostponedModule, module), "__all__")
+        _execute(module)
         return getattr(module, name)(*args, **options)
 
     call.__name__ = call.__qualname__ = name
@@ -130,7 +134,7 @@ class PostponingFinder(MetaPathFinder):
             return spec
         parent = sys.modules.get(name.rpartition(".")[0])
         if isinstance(parent, PostponedModule) and "_postponed" in parent.__dict__:
-            parent.__getattr__("__all__")  # an ordinary submodule expects that its package is executed first
+            _execute(parent)  # an ordinary submodule expects that its package is executed first
             module = sys.modules.get(name)
             if module is not None:  # Python continues with the specification of this module
                 module.__spec__ = spec_from_loader(name, _LoadedModule(module))
