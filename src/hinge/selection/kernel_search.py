@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import compute_class_weight
 
 from hinge.estimators.common.validation import ClassificationData, TrainingData
@@ -100,7 +100,9 @@ class KernelSearch(Search):
 
         @cache
         def estimator_of(C: float) -> Any:
-            return clone(self.template).set_params(C=C, **({} if epsilon is None else {"epsilon": epsilon}))
+            estimator = copy(self.template)  # `clone` would inspect the signature for every C
+            vars(estimator).update({"C": C} if epsilon is None else {"C": C, "epsilon": epsilon})
+            return estimator
 
         def formulate(y: Array, cost: Array, C: float) -> Formulation:
             rows = np.arange(len(y))
