@@ -203,7 +203,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     Parameters
     ----------
     estimator : estimator
-        A kernel, linear, low-rank, ℓ1-regularized, online or ranking estimator, fitted or not.
+        A kernel, linear, low-rank, ℓ1-regularized, online, ranking, incremental or transductive estimator, fitted or
+        not.
     X, y, sample_weight
         The arguments of `fit`.
 
@@ -216,7 +217,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     if explained is None:
         name = type(estimator).__name__
         raise TypeError(
-            f"explain does not support {name}; it supports kernel, linear, low-rank, LP, online and ranking estimators"
+            f"explain does not support {name}, which has no solver: it supports all estimators that solve an "
+            "optimization problem"
         )
     explanation: Explanation = explained(X, y, sample_weight)
     return explanation
