@@ -1,8 +1,9 @@
 """Warm starts from the last fit, and between the clones of an estimator in a parameter search.    LwK 10.1.2
 
 With ``warm_start=True`` an estimator keeps its last solution in `_last_solution` and starts the next fit from it, if
-the subproblems have the same numbers of variables. With ``warm_start="rescale"`` it starts from α C′/C. Clones of the estimator share solutions through `_shared_solutions`.
-The next value of C on the same fold and with the same kernel then starts from the solution of the previous one.
+the subproblems have the same numbers of variables. With ``warm_start="rescale"`` it starts from α C′/C. Clones of the
+estimator share solutions through `_shared_solutions`. The next value of C on the same fold and with the same kernel
+then starts from the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class WarmStart:
 def _rescaled(alpha: Array, old: Array, new: Array) -> Array:
     """Return α C′/C; variables without finite bounds are not changed."""
     possible = np.isfinite(old) & np.isfinite(new) & (old > 0)
-    return np.minimum(np.where(possible, alpha * (np.where(possible, new, 0.0) / np.where(possible, old, 1.0)), alpha), new)
+    ratio = np.where(possible, new, 1.0) / np.where(possible, old, 1.0)
+    return np.minimum(alpha * ratio, new)
 
 
 def initial_points(

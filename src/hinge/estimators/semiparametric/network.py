@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -23,9 +23,9 @@ from hinge.estimators.semiparametric.regression import REGRESSION_RULES, Semipar
 from hinge.formulations import Semiparametric, SemiparametricExpansion, independent_functions
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel, open_access
 from hinge.kernels.access import check_kernel_values
-from hinge.matrices import check_symmetric
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.direct import bounded_product
+from hinge.matrices import check_symmetric
 from hinge.problems import Array, Certificate
 from hinge.problems.reduced import ReducedFunction, certify_reduced
 from hinge.solvers import Explanation, decide
@@ -109,11 +109,11 @@ class RegularizationNetwork(SemiparametricRegressor):
     ----------
     C, epsilon, kernel, degree, gamma, coef0, loss, sigma, p
         As in `SVR`.
-    regularizer : str, hinge.kernels.Kernel, callable, matrix of shape (n_samples, n_samples) or None, default="identity"
+    regularizer : str, Kernel, callable, matrix of shape (n_samples, n_samples) or None, default="identity"
         The matrix D: "identity", ½‖α‖²; "values", D = K², the sum of the squared values of the expansion at the
         training samples (LwK Table 10.3); a kernel or a function of two sets of samples, ⟨(Pk)(x, ·), (Pk)(z, ·)⟩; the
-        matrix itself, for the samples given to `fit`; None for D = K. It must be positive semidefinite. Functions of its
-        null space have no penalty.
+        matrix itself, for the samples given to `fit`; None for D = K. It must be positive semidefinite. Functions of
+        its null space have no penalty.
     functions : {"constant", "linear", "quadratic"} or callable, default="constant"
         The unpenalized functions ψⱼ, as in `SemiparametricSVR`.
     solver, tol, max_iter, max_time, n_jobs, verbose

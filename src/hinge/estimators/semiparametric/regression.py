@@ -56,8 +56,8 @@ class SemiparametricRegressor(ResidualLossRegressor):
 class SemiparametricSVR(SemiparametricRegressor):
     r"""Support vector regression with unpenalized functions.     docs/math (851); LwK 10.3.1
 
-    Minimizes ½‖w‖² + Σ Cᵢ max(0, \|yᵢ − f(xᵢ)\| − ε) over f(x) = Σᵢ βᵢ k(xᵢ, x) + Σⱼ cⱼ ψⱼ(x). Only the kernel expansion
-    is penalized: a trend that is known to be linear, for example, is not shrunk towards zero.
+    Minimizes ½‖w‖² + Σ Cᵢ max(0, \|yᵢ − f(xᵢ)\| − ε) over f(x) = Σᵢ βᵢ k(xᵢ, x) + Σⱼ cⱼ ψⱼ(x). Only the kernel
+    expansion is penalized: a trend that is known to be linear, for example, is not shrunk towards zero.
 
     Parameters
     ----------
