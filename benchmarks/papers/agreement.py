@@ -2,8 +2,8 @@
 
     python benchmarks/papers/agreement.py [--data FOLDER] [--save]
 
-Each algorithm is compared with Clarabel, SciPy or a direct implementation of the formula, on at most 60 samples of every
-data set (FOLDER contains .npz files with X and y; by default the five data sets of the tests). The difference is
+Each algorithm is compared with Clarabel, SciPy or a direct implementation of the formula, on at most 60 samples of
+every data set (FOLDER contains .npz files with X and y; by default the five data sets of the tests). The difference is
 relative to the optimum, or to the largest value of the function.
 """
 
@@ -173,8 +173,8 @@ def main():
         "- Differences of the optimal value (the middle of the certified bounds), or of the function where there is no",
         "  certificate, relative to the larger of 1 and the expected value.",
         f"- {ROWS} samples, C = {C:g}, gamma = {GAMMA:g}, epsilon = {EPSILON:g}; warnings are errors.",
-        "- Independent computations: Clarabel for quadratic programs, SciPy (HiGHS) for linear programs, the formula for",
-        "  Parzen windows. Paths and updates of one-class models are compared with fits.",
+        "- Independent computations: Clarabel for quadratic programs, SciPy (HiGHS) for linear programs, the formula",
+        "  for Parzen windows. Paths and updates of one-class models are compared with fits.",
     ]
     text = "\n".join(lines) + "\n"
     print(text)
