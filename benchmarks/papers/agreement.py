@@ -122,7 +122,9 @@ def regression(X, y):
     lp = hinge.LPSVR(C=C, epsilon=EPSILON, gamma=GAMMA).fit(X, y)
     yield "ℓ1 regression", relative(midpoint(lp), linear_program(K, y))
     path = hinge.lp_path(X, y, C_min=0.5, C_max=10.0, gamma=GAMMA, epsilon=EPSILON, task="regression")
-    yield "path of linear programs, at C = 2", relative(path.model(C).predict(X), lp.predict(X))
+    yield "path of linear programs, at C = 2", relative(
+        K @ np.ravel(path.coefficients(C)) + path.intercept(C), lp.predict(X)
+    )
 
 
 def linear_program(K, y):

@@ -417,7 +417,7 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
     rows = problem.A
     if problem.term is not None:
         return offset_by_bisection(problem, alpha, gradient)
-    if share_variables(rows):
+    if len(rows) > 1 and share_variables(rows):
         return offset_by_linear_program(problem, alpha, gradient)
     alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
     mu = np.empty(len(rows))
