@@ -220,9 +220,12 @@ def certify(
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
     found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
+    lower = found.lower
+    if lower < 0 and share_variables(problem.A) and zero_is_feasible(problem):
+        lower = 0.0  # the value of the null model; few points near α satisfy rows that share variables
     return Certificate.of(
         found.upper,
-        found.lower,
+        lower,
         found.kkt_violation,
         found.infeasibility,
         mu,
@@ -230,6 +233,18 @@ def certify(
         found.rounding,
         found.scale,
     )
+
+
+def share_variables(rows: Array) -> bool:
+    """Whether equality rows have variables in common."""
+    return len(rows) > 1 and bool(np.any(np.count_nonzero(rows, axis=0) > 1))
+
+
+def zero_is_feasible(problem: Problem) -> bool:
+    """Whether α = 0 satisfies all constraints. Without a term, or with one that is zero there, its value is zero."""
+    if problem.term is not None and np.any(problem.term.value(np.zeros(problem.size)) != 0):
+        return False
+    return not problem.d.any() and bool(np.all((problem.lower <= 0) & (problem.upper >= 0)))
 
 
 class Bounds(NamedTuple):
@@ -402,7 +417,7 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
     rows = problem.A
     if problem.term is not None:
         return offset_by_bisection(problem, alpha, gradient)
-    if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
+    if len(rows) > 1 and share_variables(rows):
         return offset_by_linear_program(problem, alpha, gradient)
     alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
     mu = np.empty(len(rows))

@@ -109,8 +109,9 @@ class Quadratic:
 class Problem:
     """min ½αᵀQα + pᵀα + h(α)  subject to  Aα = d,  lower ≤ α ≤ upper.              docs/math (1), (311)
 
-    A has zero, one or two rows; bounds may be infinite. h, the `term`, is a sum of convex functions of one variable
-    each, and None for most formulations. `size` is the number of variables.
+    Most formulations have zero, one or two rows A; only interior-point methods accept rows that share variables. Bounds
+    may be infinite. h, the `term`, is a sum of convex functions of one variable each, and None for most formulations.
+    `size` is the number of variables.
 
     `bounds_error` and `totals_error` bound the relative rounding errors of the bounds (and of h) and of d, which
     certificates include: the costs of samples are rounded products of C and weights.
@@ -139,8 +140,6 @@ class Problem:
                 raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
             arrays[name] = value
         vars(self).update(arrays, size=size)
-        if rows > 2:
-            raise ValueError(f"A has {rows} rows; zero, one or two equality rows are supported")
         if not (np.isfinite(self.p).all() and np.isfinite(self.A).all() and np.isfinite(self.d).all()):
             raise ValueError("p, A and d must be finite")
         if not (self.lower <= self.upper).all():  # also if one of them is NaN
