@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <utility>
 
+#include "control/stopping.hpp"
+#include "hinge/kernels/gram.hpp"
 #include "hinge/solvers/polish.hpp"
 #include "kernels/gram/subset.hpp"
 #include "parallel/tasks.hpp"
@@ -45,15 +48,76 @@ class ForegroundControl final : public RunControl {
 
 constexpr std::size_t kMaxConcurrent = 16;  // problems that are solved at the same time
 
+// The kernel matrix is computed once for all problems if it has at most this many rows and the problems have at least
+// as many kernel values.  Later problems then read values that earlier ones would have computed again.
+constexpr std::size_t kMaxSharedRows = 2048;
+
+// The kernel matrix of all samples of some problems, in the order in which the problems list them: the samples of a
+// class are then neighbors, and a problem reads few runs of consecutive values.
+class SharedMatrix {
+ public:
+  // Computes the matrix, unless the problems share too few values, the matrix does not fit into the cache, or the
+  // computation is stopped: the time limit or the interrupt then ends every problem.
+  SharedMatrix(const KernelSource& kernel, const std::vector<BatchProblem>& problems, const WorkingSetOptions& options,
+               RunControl& control) {
+    const bool computed = kernel.cost() > 0 && kernel.concurrent();
+    if (problems.size() < 2 || kernel.size() > kMaxSharedRows || !computed) return;
+    std::size_t values = 0;
+    for (const BatchProblem& p : problems) values += p.samples.size() * p.samples.size();
+    list_samples(kernel.size(), problems);
+    const std::size_t n = order_.size();
+    bytes_ = sizeof(double) * n * n;
+    if (values < n * n || bytes_ > options.cache_bytes / 2) return;
+    StopChecker checker(control, options.max_seconds, [] { return 0.0; }, [] { return Snapshot{}; });
+    values_.reset(new double[n * n]);  // not initialized
+    try {
+      std::vector<double> diagonal(kernel.size());
+      kernel.diagonal(diagonal);
+      fill(SubsetSource(kernel, order_, diagonal), values_.get(),
+           Parallel{options.threads, [&] { checker.poll(); }});
+    } catch (const StopRequest&) {
+      return;
+    }
+    gram_ = make_gram(values_.get(), n, kernel.value_error());
+  }
+
+  const KernelSource* source() const { return gram_.get(); }  // nullptr if there is no matrix
+  std::size_t bytes() const { return gram_ ? bytes_ : 0; }
+
+  // The rows of samples in the matrix.
+  std::vector<std::int32_t> rows_of(Span<const std::int32_t> samples) const {
+    std::vector<std::int32_t> rows;
+    rows.reserve(samples.size());
+    for (std::int32_t i : samples) rows.push_back(row_[static_cast<std::size_t>(i)]);
+    return rows;
+  }
+
+ private:
+  void list_samples(std::size_t all, const std::vector<BatchProblem>& problems) {
+    row_.assign(all, -1);
+    for (const BatchProblem& p : problems)
+      for (std::int32_t i : p.samples)
+        if (std::int32_t& row = row_[static_cast<std::size_t>(i)]; row < 0) {
+          row = static_cast<std::int32_t>(order_.size());
+          order_.push_back(i);
+        }
+  }
+
+  std::vector<std::int32_t> order_, row_;  // samples in the order of the rows; row of every sample
+  std::unique_ptr<double[]> values_;
+  std::unique_ptr<Gram> gram_;
+  std::size_t bytes_ = 0;
+};
+
 class Batch {
  public:
   Batch(const KernelSource& kernel, const std::vector<BatchProblem>& problems, const WorkingSetOptions& options,
         RunControl& control)
-      : kernel_(kernel), problems_(problems), options_(options), control_(control),
-        threads_(kernel.concurrent() ? options.threads : 1), diagonal_(kernel.size()), results_(problems.size()),
-        order_(problems.size()) {
+      : shared_(kernel, problems, options, control), kernel_(shared_.source() ? *shared_.source() : kernel),
+        problems_(problems), options_(options), control_(control), threads_(kernel.concurrent() ? options.threads : 1),
+        diagonal_(kernel_.size()), results_(problems.size()), order_(problems.size()) {
     for (BatchResult& each : results_) each.result.status = Status::interrupted, each.result.exact = false;
-    kernel.diagonal(diagonal_);
+    kernel_.diagonal(diagonal_);
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [this](std::size_t a, std::size_t b) { return work(a) > work(b); });
   }
@@ -95,7 +159,8 @@ class Batch {
     double total = 0;
     for (std::size_t q : order_) total += work(q);
     const double share = std::max(work(p) / std::max(total, 1.0), 1.0 / static_cast<double>(kMaxConcurrent));
-    const std::size_t bytes = options_.cache_bytes - std::min(options_.cache_bytes / 2, kernel_.own_bytes());
+    const std::size_t used = kernel_.own_bytes() + shared_.bytes();
+    const std::size_t bytes = options_.cache_bytes - std::min(options_.cache_bytes / 2, used);
     return static_cast<std::size_t>(std::min(1.0, share) * static_cast<double>(bytes));
   }
 
@@ -106,10 +171,13 @@ class Batch {
     options.max_seconds = available_seconds(p, parts);
     options.cache_bytes = cache_bytes(p);
     options.max_iterations = problem.max_iterations;
-    if (covers_all_samples(problem.samples)) {
+    const std::vector<std::int32_t> shared_rows = shared_.source() ? shared_.rows_of(problem.samples)
+                                                                   : std::vector<std::int32_t>();
+    const Span<const std::int32_t> rows = shared_.source() ? Span<const std::int32_t>(shared_rows) : problem.samples;
+    if (covers_all_rows(rows)) {
       results_[p].result = solve_and_polish(kernel_, problem, options, control);
     } else {
-      const SubsetSource subset(kernel_, problem.samples, diagonal_);
+      const SubsetSource subset(kernel_, rows, diagonal_);
       results_[p].result = solve_and_polish(subset, problem, options, control);
     }
   }
@@ -131,10 +199,10 @@ class Batch {
     return result;
   }
 
-  bool covers_all_samples(Span<const std::int32_t> samples) const {
-    if (samples.size() != kernel_.size()) return false;
-    for (std::size_t k = 0; k < samples.size(); ++k)
-      if (static_cast<std::size_t>(samples[k]) != k) return false;
+  bool covers_all_rows(Span<const std::int32_t> rows) const {
+    if (rows.size() != kernel_.size()) return false;
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      if (static_cast<std::size_t>(rows[k]) != k) return false;
     return true;
   }
 
@@ -169,7 +237,8 @@ class Batch {
     }
   }
 
-  const KernelSource& kernel_;
+  const SharedMatrix shared_;
+  const KernelSource& kernel_;  // of the problems: the shared matrix, if there is one
   const std::vector<BatchProblem>& problems_;
   const WorkingSetOptions& options_;
   RunControl& control_;
