@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -51,6 +52,9 @@ constexpr std::size_t kMaxConcurrent = 16;  // problems that are solved at the s
 // The kernel matrix is computed once for all problems if it has at most this many rows and the problems have at least
 // as many kernel values.  Later problems then read values that earlier ones would have computed again.
 constexpr std::size_t kMaxSharedRows = 2048;
+
+// Steps of the first stage of a problem that is polished, and the factor from one stage to the next.
+constexpr std::int64_t kFirstStageSteps = 500, kFirstStageStepsPerSample = 4, kStageGrowth = 2;
 
 // The kernel matrix of all samples of some problems, in the order in which the problems list them: the samples of a
 // class are then neighbors, and a problem reads few runs of consecutive values.
@@ -175,28 +179,85 @@ class Batch {
                                                                    : std::vector<std::int32_t>();
     const Span<const std::int32_t> rows = shared_.source() ? Span<const std::int32_t>(shared_rows) : problem.samples;
     if (covers_all_rows(rows)) {
-      results_[p].result = solve_and_polish(kernel_, problem, options, control);
+      results_[p].result = solve_and_polish(p, kernel_, options, control);
     } else {
       const SubsetSource subset(kernel_, rows, diagonal_);
-      results_[p].result = solve_and_polish(subset, problem, options, control);
+      results_[p].result = solve_and_polish(p, subset, options, control);
     }
   }
 
-  static SmoResult solve_and_polish(const KernelSource& kernel, const BatchProblem& p, const WorkingSetOptions& options,
-                                    RunControl& control) {
+  // Slow convergence is often that of the last few free variables, which the linear system of polishing determines at
+  // once.  A problem to be polished is therefore solved in stages of increasing length, with an attempt after each.
+  SmoResult solve_and_polish(std::size_t p, const KernelSource& kernel, WorkingSetOptions options,
+                             RunControl& control) {
+    const BatchProblem& problem = problems_[p];
+    const auto solver = problem.double_rows ? solve_working_set<double> : solve_working_set<float>;
+    if (!problem.polish) return solver(kernel, problem.problem, options, problem.beta, problem.f, control);
     const Stopwatch stopwatch;
-    const auto solver = p.double_rows ? solve_working_set<double> : solve_working_set<float>;
-    SmoResult result = solver(kernel, p.problem, options, p.beta, p.f, control);
-    if (!p.polish || result.status != Status::solved || !result.exact || result.insufficient_precision) return result;
-    const auto may_continue = [&] {
-      if (control.interrupted()) result.status = Status::interrupted;
-      return result.status == Status::solved &&
-             (options.max_seconds < 0 || stopwatch.seconds() < options.max_seconds);
-    };
-    const Parallel parallel{options.threads, {}};
-    result.polish = polish(kernel, p.problem, p.totals, p.beta, p.f, result.violation, result.f_error, parallel,
-                           may_continue);
-    return result;
+    const double max_seconds = options.max_seconds;
+    const std::int64_t max_iterations = options.max_iterations;
+    const auto has_time = [&] { return max_seconds < 0 || stopwatch.seconds() < max_seconds; };
+    std::int64_t stage = kFirstStageSteps + kFirstStageStepsPerSample * static_cast<std::int64_t>(kernel.size());
+    SmoResult result;
+    for (;; stage *= kStageGrowth) {
+      const std::int64_t left = max_iterations - result.iterations;
+      options.max_iterations = max_iterations < 0 ? stage : std::min(stage, left);
+      options.max_seconds = max_seconds < 0 ? -1 : std::max(0.0, max_seconds - stopwatch.seconds());
+      append(result, solver(kernel, problem.problem, options, problem.beta, problem.f, control), results_[p].history);
+      const bool cut = result.status == Status::max_iter && (max_iterations < 0 || left > stage);
+      if (!(cut || result.status == Status::solved) || !result.exact || result.insufficient_precision) return result;
+      if (!cut || (problem.double_rows && is_worth_polishing(problem, result.iterations))) {
+        const auto may_continue = [&] {
+          if (control.interrupted()) result.status = Status::interrupted;
+          return result.status != Status::interrupted && has_time();
+        };
+        if (polish(p, kernel, cut, result, Parallel{options.threads, {}}, may_continue)) return result;
+      }
+      if (!cut || result.status == Status::interrupted) return result;
+    }
+  }
+
+  // Returns false if the solution of an unfinished run could not be polished: its point is then unchanged.
+  bool polish(std::size_t p, const KernelSource& kernel, bool unfinished, SmoResult& result, const Parallel& parallel,
+              const std::function<bool()>& may_continue) {
+    const BatchProblem& problem = problems_[p];
+    const std::vector<double> beta(problem.beta.begin(), problem.beta.end()), f(problem.f.begin(), problem.f.end());
+    double violation = result.violation, f_error = result.f_error;
+    const Polish outcome = hinge::polish(kernel, problem.problem, problem.totals, problem.beta, problem.f, violation,
+                                         f_error, parallel, may_continue);
+    const bool solves = outcome == Polish::done && (options_.stop_on_gap || violation <= options_.tolerance);
+    if (unfinished && !solves) {
+      std::copy(beta.begin(), beta.end(), problem.beta.begin());
+      std::copy(f.begin(), f.end(), problem.f.begin());
+      return false;
+    }
+    result.polish = outcome, result.violation = violation, result.f_error = f_error;
+    if (unfinished) result.status = Status::solved;
+    return true;
+  }
+
+  // Whether the factorization of the free variables costs less than the steps so far.
+  static bool is_worth_polishing(const BatchProblem& p, std::int64_t steps) {
+    double free = 0;
+    for (std::size_t v = 0; v < p.beta.size(); ++v)
+      free += p.beta[v] > p.problem.lower[v] && p.beta[v] < p.problem.upper[v];
+    return free * free * free / 3 <= static_cast<double>(steps) * static_cast<double>(p.beta.size());
+  }
+
+  // Adds the counts of a stage that continued from `total`, and moves its history behind that of the stages before.
+  static void append(SmoResult& total, SmoResult stage, std::vector<Snapshot>& history) {
+    if (total.iterations > 0) {
+      const std::size_t before = static_cast<std::size_t>(total.snapshots);
+      const double seconds = before > 0 ? history[before - 1].seconds : 0;
+      for (std::size_t k = before; k < history.size(); ++k)
+        history[k].iteration += total.iterations, history[k].seconds += seconds;
+      stage.iterations += total.iterations, stage.travel += total.travel;
+      stage.row_hits += total.row_hits, stage.row_misses += total.row_misses;
+      stage.reconstructions += total.reconstructions, stage.recomputations += total.recomputations;
+      stage.run_error = std::max(stage.run_error, total.run_error);
+    }
+    total = stage;
+    total.snapshots = history.size();
   }
 
   bool covers_all_rows(Span<const std::int32_t> rows) const {
