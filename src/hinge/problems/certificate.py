@@ -112,6 +112,20 @@ class Certificate:
         share = relative(gap, primal, dual, scale)
         return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex, min(rounding, gap))
 
+    @classmethod
+    def of_bounds(cls, found: Bounds | _core.Bounds, mu: Array, convex: bool | None) -> Self:
+        """Return the certificate with these bounds, at the multipliers μ."""
+        return cls.of(
+            found.upper,
+            found.lower,
+            found.kkt_violation,
+            found.infeasibility,
+            mu,
+            convex,
+            found.rounding,
+            found.scale,
+        )
+
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible and optimal to within `tol`; False if the kernel is known to be indefinite."""
         finite = np.isfinite(self.kkt_violation)
@@ -124,8 +138,10 @@ class Certificate:
         """
         if self.convex is False:
             return self
-        primal = min(self.primal, float(np.fmin.reduce(history.primal[history.exact], initial=np.inf)))
-        dual = max(self.dual, float(np.fmax.reduce(history.dual, initial=-np.inf)))
+        primal, dual = history.best_bounds()
+        primal, dual = min(self.primal, primal), max(self.dual, dual)
+        if primal == self.best_primal and dual == self.best_dual:
+            return self
         if self.convex is None and dual - primal > CROSSING_TOL * (abs(primal) + abs(dual)):
             return replace(self, convex=False)  # bounds of a convex problem do not cross
         if dual > primal:  # the matrix is indefinite by its rounding errors
@@ -220,19 +236,9 @@ def certify(
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
     found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
-    lower = found.lower
-    if lower < 0 and share_variables(problem.A) and zero_is_feasible(problem):
-        lower = 0.0  # the value of the null model; few points near α satisfy rows that share variables
-    return Certificate.of(
-        found.upper,
-        lower,
-        found.kkt_violation,
-        found.infeasibility,
-        mu,
-        convex,
-        found.rounding,
-        found.scale,
-    )
+    if found.lower < 0 and share_variables(problem.A) and zero_is_feasible(problem):
+        found = found._replace(lower=0.0)  # the null model; few points near α satisfy rows that share variables
+    return Certificate.of_bounds(found, mu, convex)
 
 
 def share_variables(rows: Array) -> bool:
