@@ -204,13 +204,9 @@ def _feasible(alpha: Array, label: NDArray[np.int32], cost: Array) -> tuple[Arra
     return feasible, own
 
 
-<<<<<<< HEAD
-def _cost_of_sums(problem: CrammerSingerProblem, alpha: Array, own: Array, norm: Array, lengths: Array) -> float:
-=======
 def _cost_of_sums(
     problem: CrammerSingerProblem, alpha: Array, total: float, largest_norm: float, length: float
 ) -> float:
->>>>>>> t22
     """Bound the decrease of the dual value by a correction of the sums of all classes to zero.
 
     A sample with a negative entry of another class can increase this entry and decrease that of its label; a sample
