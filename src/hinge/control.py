@@ -1,4 +1,4 @@
-"""Run control: deadline, progress callback and interrupt flag of one run, passed down the call chain.
+"""Run control: deadline, progress callback and interrupt flag of a run, passed down the call chain. Numbers of threads.
 
 Ctrl-C between the end of a solver and the assembly of the model would leave no model. Within
 ``with control.capture_signals():`` the handler of SIGINT therefore stores the exception instead of raising it. Compiled
@@ -8,11 +8,18 @@ exception is raised at once. The end of `capture_signals` raises the stored exce
 
 A second Ctrl-C is always raised at once. Python delivers signals to the main thread only: in other threads both
 contexts leave the handler unchanged, and only the flag is read.
+
+`n_jobs` has the meaning that joblib defines. joblib is consulted only in programs that have loaded it: its import takes
+longer than many fits, and nothing has configured it before. scikit-learn loads it, but the command line postpones that
+(`hinge.cli.startup`).
 """
 
 from __future__ import annotations
 
+import math
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +30,12 @@ from typing import Any, Self, TypeVar
 from hinge.validation import check_number
 
 T = TypeVar("T")
+
+#: Limit of the processor time of a group of processes in Linux: microseconds per period, or "max", and the period.
+CPU_LIMIT = "/sys/fs/cgroup/cpu.max"
+
+#: The two numbers in the first version of control groups; negative means unlimited.
+OLD_CPU_LIMIT = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
 
 #: Progress callback, called with a snapshot (iteration, seconds, violation, primal, dual, gap, ...) a few times a
 #: second. The run stops if it returns False.
@@ -277,3 +290,59 @@ class _Interruptible:
     ) -> None:
         if self.installed is not None:
             self.installed.raises_at_once = self.raised_at_once
+
+
+# ---- threads ---------------------------------------------------------------------------------------------------------
+
+
+def effective_n_jobs(n_jobs: int | None = None) -> int:
+    """Return the number of threads that `n_jobs` stands for.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        A positive number of threads; −1 for all processors, −2 for all but one, and so on; None for one thread, or
+        for what `joblib.parallel_config` sets.
+
+    Examples
+    --------
+    >>> from hinge.control import effective_n_jobs
+    >>> effective_n_jobs(2)
+    2
+    """
+    joblib = sys.modules.get("joblib")
+    if joblib is not None and "effective_n_jobs" in vars(joblib):
+        return int(joblib.effective_n_jobs(n_jobs))
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: pass a number of threads, or -1 for all processors")
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, processors() + 1 + n_jobs)
+
+
+def processors() -> int:
+    """Return the number of processors that the process may use, as `joblib.cpu_count`."""
+    count = os.cpu_count() or 1
+    limits = [count, int(os.environ.get("LOKY_MAX_CPU_COUNT", count)), _limit_of_group(count)]
+    if hasattr(os, "sched_getaffinity"):
+        limits.append(len(os.sched_getaffinity(0)))
+    return max(1, min(limits))
+
+
+def _limit_of_group(count: int) -> int:
+    words = _read(CPU_LIMIT).split()
+    if len(words) != 2:
+        words = [_read(name).strip() for name in OLD_CPU_LIMIT]
+    try:
+        limit, period = map(int, words)
+    except ValueError:  # "max", or the files do not exist
+        return count
+    return math.ceil(limit / period) if limit > 0 and period > 0 else count
+
+
+def _read(name: str) -> str:
+    try:
+        with open(name, encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Rule
@@ -26,7 +26,6 @@ from hinge.ranking import check_queries, check_query_weight, check_relevance, ma
 from hinge.ranking.path import whole_access
 from hinge.ranking.queries import count_pairs
 from hinge.solvers import Explanation, PairDescent, explain_method
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice, check_number
 
 #: Losses for which the kernel matrix of pairs is not needed.

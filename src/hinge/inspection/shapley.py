@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge import _core
+from hinge.control import effective_n_jobs
 from hinge.inspection.functions import Functions, dense_samples, functions_of
 from hinge.inspection.groups import feature_groups
 from hinge.inspection.normal_form import Term, normal_form
 from hinge.problems import Array
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice
 
 

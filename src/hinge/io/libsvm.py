@@ -15,9 +15,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge import _core
+from hinge.control import effective_n_jobs
 from hinge.io.replacement import Path, replacing
 from hinge.kernels.samples import view
-from hinge.threads import effective_n_jobs
 from hinge.validation import as_floats, as_samples
 
 READ_BYTES = 32 << 20  # text read at a time

@@ -1,6 +1,6 @@
 """Problem (1), its linear, parametric and other forms, solutions and certificates."""
 
-from hinge.problems.certificate import Certificate, certify, combine, optimal_offset
+from hinge.problems.certificate import Certificate, certify, combine, known_bounds, optimal_offset
 from hinge.problems.crammer_singer import (
     CrammerSingerProblem,
     CrammerSingerSolution,
@@ -67,6 +67,7 @@ __all__ = [
     "dot",
     "kernel_form",
     "kernel_variables",
+    "known_bounds",
     "linear_form",
     "linear_optimality",
     "linear_problem",

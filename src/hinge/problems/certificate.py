@@ -18,7 +18,7 @@ from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems.offset import offset_by_bisection, offset_by_linear_program
 from hinge.problems.problem import Problem, dot
 from hinge.problems.separable import Array, Diagonal
-from hinge.problems.solution import History
+from hinge.problems.solution import History, Solution
 
 #: A variable is at a bound if its distance from the bound is below this fraction of the width of its box.
 BOUND_TOL = 1e-10
@@ -138,8 +138,8 @@ class Certificate:
         """
         if self.convex is False:
             return self
-        primal, dual = history.best_bounds()
-        primal, dual = min(self.primal, primal), max(self.dual, dual)
+        primal = min(self.primal, float(np.fmin.reduce(history.primal[history.exact], initial=np.inf)))
+        dual = max(self.dual, float(np.fmax.reduce(history.dual, initial=-np.inf)))
         if primal == self.best_primal and dual == self.best_dual:
             return self
         if self.convex is None and dual - primal > CROSSING_TOL * (abs(primal) + abs(dual)):
@@ -240,6 +240,15 @@ def certify(
         # The value of the null model: few points near α satisfy rows that share variables.
         found = Bounds(found.upper, 0.0, *(getattr(found, name) for name in Bounds._fields[2:]))
     return Certificate.of_bounds(found, mu, convex)
+
+
+def known_bounds(problem: Problem, solution: Solution) -> _core.Bounds | None:
+    """Return the bounds of `problem` that were computed at the point of `solution`, or None."""
+    known = solution.known_bounds
+    if known is None or known.problem is not problem:
+        return None
+    same = known.alpha is solution.alpha and known.mu is solution.mu and known.gradient is solution.gradient
+    return known.bounds if same else None  # type: ignore[no-any-return]
 
 
 def share_variables(rows: Array) -> bool:

@@ -49,20 +49,15 @@ class History:
     def __len__(self) -> int:
         return len(self.iteration)
 
-    def best_bounds(self) -> tuple[float, float]:
-        """Return the smallest upper bound and the largest lower bound of the run; LwK (10.21)."""
-        upper = np.fmin.reduce(self.primal[self.exact], initial=np.inf)
-        return float(upper), float(np.fmax.reduce(self.dual, initial=-np.inf))
-
     @property
     def best_primal(self) -> float:
-        """The smallest upper bound of the run."""
-        return self.best_bounds()[0]
+        """The smallest upper bound of the run; LwK (10.21)."""
+        return float(np.fmin.reduce(self.primal[self.exact], initial=np.inf))
 
     @property
     def best_dual(self) -> float:
         """The largest lower bound of the run."""
-        return self.best_bounds()[1]
+        return float(np.fmax.reduce(self.dual, initial=-np.inf))
 
     def last(self) -> dict[str, Any]:
         """Return the last snapshot."""
@@ -128,12 +123,6 @@ class Solution:
     remainder: tuple[Array, Array] | None = None
     gradient_error: float | None = None
     known_bounds: KnownBounds | None = None
-
-    def bounds_of(self, problem: Any) -> Any:
-        """Return the bounds of `problem` that were computed at this point, or None."""
-        known = self.known_bounds
-        same = known is not None and known.problem is problem and known.alpha is self.alpha and known.mu is self.mu
-        return known.bounds if known is not None and same and known.gradient is self.gradient else None
 
     @property
     def point(self) -> tuple[Array, Array]:

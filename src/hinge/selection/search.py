@@ -15,13 +15,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.validation import TrainingData
 from hinge.problems import Array
 from hinge.selection.folds import Index
 from hinge.selection.result import GridResult, tabulate
 from hinge.selection.scores import scorer_of
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_sample_weight
 
 

@@ -8,7 +8,7 @@ import pytest
 from hinge import Status
 from hinge.formulations import CSVC, NuSVC
 from hinge.kernels import RBF, Linear, open_access
-from hinge.problems import certify, optimal_offset
+from hinge.problems import certify, known_bounds, optimal_offset
 from hinge.solvers import SMO, WorkingSet
 
 rng = np.random.default_rng(0)
@@ -53,15 +53,15 @@ def test_solutions_of_a_batch_do_not_depend_on_the_number_of_threads():
 
 def test_known_bounds_are_those_of_the_certificate():
     for problem, solution in zip(pair_problems(), WorkingSet().solve_batch(pair_problems()), strict=True):
-        assert solution.bounds_of(problem) is None  # of an equal problem, which is not the same object
+        assert known_bounds(problem, solution) is None  # of an equal problem, which is not the same object
     problems = pair_problems()
     for problem, solution in zip(problems, WorkingSet().solve_batch(problems), strict=True):
-        known = solution.bounds_of(problem)
+        known = known_bounds(problem, solution)
         error = np.array([solution.gradient_error])
         expected = certify(problem, solution.alpha, solution.mu, solution.gradient, True, error=error)
         assert (known.upper, known.lower) == (expected.primal, expected.dual)
         np.testing.assert_array_equal(solution.mu, optimal_offset(problem, solution.alpha, solution.gradient))
-        assert replace(solution, alpha=solution.alpha.copy()).bounds_of(problem) is None
+        assert known_bounds(problem, replace(solution, alpha=solution.alpha.copy())) is None
 
 
 def test_history_of_a_run_in_stages_is_monotone():

@@ -56,7 +56,8 @@ def run(arguments: Namespace) -> int:
     start = time.perf_counter()
     path = _path(arguments, estimator, X, samples.y)
     seconds = time.perf_counter() - start
-    best, data = None, ()
+    best: Best | None = None
+    data: tuple[Any, ...] = ()
     if arguments.validation is not None:
         names = Expected(samples.X.shape[1], samples.feature_names)
         validation = read_samples(arguments, arguments.validation, expected=names)

@@ -23,10 +23,10 @@ from hinge.cli.datafile import Samples
 from hinge.cli.failures import UsageError
 from hinge.cli.models import fit_arguments, make_scaler
 from hinge.cli.search.record import Cell, Scores
+from hinge.control import effective_n_jobs
 from hinge.estimators import SVC, SVR
 from hinge.selection import grid
 from hinge.selection.grid import unsupported
-from hinge.threads import effective_n_jobs
 
 #: Parameters that `hinge.selection.grid` searches.
 SHARED = ("C", "gamma", "epsilon")

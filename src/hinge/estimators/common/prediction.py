@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.control import effective_n_jobs
 from hinge.estimators.common.validation import FLOATS, is_plain, validate_samples
 from hinge.kernels import FunctionKernel, Precomputed
 from hinge.matrices import check_column_names
 from hinge.problems import Array
-from hinge.threads import effective_n_jobs
 from hinge.validation import as_rows
 
 

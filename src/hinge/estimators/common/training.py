@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, reduced_certificates
@@ -31,9 +31,8 @@ from hinge.kernels.overflow import not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
-from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, known_bounds
 from hinge.solvers import Solver, choose
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice
 
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
@@ -422,7 +421,7 @@ def _certify_exact(
         gradient, errors = problem.bounded_gradient(solution.alpha)
     else:
         errors = np.array([error])
-    known = solution.bounds_of(problem)
+    known = known_bounds(problem, solution)
     if known is None:
         found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
     else:

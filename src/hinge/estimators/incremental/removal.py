@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.validation import ClassificationData
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.kernel.classification import label_sign
@@ -19,7 +19,6 @@ from hinge.paths.engine import Engine, path_access
 from hinge.paths.leave_one_out import MarginInverse, has_unique_offset
 from hinge.problems import Array, Dual, ParametricProblem, Status
 from hinge.problems.parametric import Values, parametric_problem
-from hinge.threads import effective_n_jobs
 
 #: Bounds that replace infinite bounds are this multiple of a value that no variable exceeds.
 BOUND_FACTOR = 2.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.control import effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, Flag, Rule, Threads
@@ -21,7 +22,6 @@ from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.source import Source
 from hinge.model import KernelModel
 from hinge.problems import Array
-from hinge.threads import effective_n_jobs
 
 
 class ParzenClassifier(ClassifierMixin, KernelEstimator):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.control import effective_n_jobs
 from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.linear.training import validate_samples
@@ -20,7 +21,6 @@ from hinge.losses import Form, loss_names
 from hinge.model import LinearModel
 from hinge.problems import Array, Certificate, LinearProblem, certify_linear, combine
 from hinge.solvers import CoordinateDescent, Explanation, explain_method
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice, check_flag, check_number
 
 METHODS = ("auto", "descent", "newton")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.probability import ProbabilityMixin
 from hinge.estimators.common.progress import progress_callback
 from hinge.estimators.common.report import FitReport, rollback
@@ -50,7 +50,6 @@ from hinge.problems import (
     certify_crammer_singer,
     scaled,
 )
-from hinge.threads import effective_n_jobs
 
 #: Seconds per sample and class that are reserved for the certificate of the joint problem, and the largest share of the
 #: remaining time.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.memory_map import block_bytes, check_finite, mapped_parts
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.report import FitReport
@@ -33,7 +33,6 @@ from hinge.kernels.samples import all_finite
 from hinge.matrices import check_sparse
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 from hinge.solvers import CoordinateDescent
-from hinge.threads import effective_n_jobs
 from hinge.validation import check_sample_weight
 
 #: Arrays with more values than this are checked for NaN and infinity on several threads.

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Choice, ClassWeight, Flag, Integer, Rule
@@ -42,7 +42,6 @@ from hinge.solvers.basis.problem import (
     reduced_basis_certificates,
     smallest_eigenvalue,
 )
-from hinge.threads import effective_n_jobs
 
 #: The solver stops at this share of `tol`: the dual point of the certificate is slightly worse than that of the last
 #: step.

@@ -12,13 +12,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.control import effective_n_jobs
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters, validate_samples
 from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel
 from hinge.problems import Array, Certificate, LPProblem, certify_lp, combine
 from hinge.solvers import Explanation, explain_method
-from hinge.threads import effective_n_jobs
 
 #: Rules of the parameters of both estimators. They have no cache for kernel values.
 LP_RULES: dict[str, Rule] = {

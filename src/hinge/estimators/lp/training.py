@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.report import FitReport
 from hinge.estimators.common.validation import TrainingData
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, available_bytes, cross, make_kernel, open_access
@@ -18,7 +18,6 @@ from hinge.problems import Array, History, LPProblem, LPSolution, Status, certif
 from hinge.problems.lp import best_constant
 from hinge.solvers import LinearProgramming
 from hinge.solvers.time_budget import fits
-from hinge.threads import effective_n_jobs
 
 #: Memory of HiGHS for each value of a function of the dictionary, and seconds until its first iteration.
 BYTES_PER_VALUE = 150

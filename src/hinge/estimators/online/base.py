@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.control import RunControl
+from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.exclusive import lock_of
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
@@ -37,7 +37,6 @@ from hinge.matrices import check_sparse
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
 from hinge.solvers import Explanation, explain_method
-from hinge.threads import effective_n_jobs
 from hinge.validation import as_floats
 
 #: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.control import effective_n_jobs
 from hinge.estimators.common.prediction import check_model, prediction_samples
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem
