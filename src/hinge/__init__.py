@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         reweighted_lasso,
         weight_path,
     )
+    from hinge.patch import patch_sklearn, unpatch_sklearn
     from hinge.problems import Certificate, Status, certify
     from hinge.ranking import RankingPath, ranking_path
     from hinge.selection import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV
@@ -109,6 +110,7 @@ __all__ = [
     "nu_path",
     "one_vs_one_paths",
     "online",
+    "patch_sklearn",
     "quadratic_loss_path",
     "ranking",
     "ranking_path",
@@ -118,6 +120,7 @@ __all__ = [
     "save",
     "selection",
     "solvers",
+    "unpatch_sklearn",
     "weight_path",
 ]
 
@@ -149,6 +152,7 @@ _OWNERS = {
         "reweighted_lasso",
         "weight_path",
     ),
+    "hinge.patch": ("patch_sklearn", "unpatch_sklearn"),
     "hinge.problems": ("Certificate", "Status", "certify"),
     "hinge.ranking": ("RankingPath", "ranking_path"),
     "hinge.selection": ("LinearSVCCV", "LinearSVRCV", "SVCCV", "SVRCV"),
