@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         TransductiveSVC,
     )
     from hinge.io import ModelFileError, load, save
+    from hinge.patch import patch_sklearn, unpatch_sklearn
     from hinge.paths import (
         ApproximatePath,
         LassoPath,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
         reweighted_lasso,
         weight_path,
     )
-    from hinge.patch import patch_sklearn, unpatch_sklearn
     from hinge.problems import Certificate, Status, certify
     from hinge.ranking import RankingPath, ranking_path
     from hinge.selection import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV

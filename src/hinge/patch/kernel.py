@@ -127,7 +127,7 @@ class LibSVMReplacement:
         """
         limited = self.status_ is Status.MAX_ITER and self.max_iter >= 0
         for warning in caught:
-            if not issubclass(warning.category, ConvergenceWarning) or self.fit_status_ and not limited:
+            if not issubclass(warning.category, ConvergenceWarning) or (self.fit_status_ and not limited):
                 warnings.warn(warning.message, warning.category, stacklevel=6)
         if limited:
             self._warn_from_fit_status()

@@ -13,12 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
 from hinge.estimators.common.prediction import check_model
 from hinge.estimators.common.reduced_model import certify_reduced_model
 from hinge.estimators.common.rules import Rule
+from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.training import Settings, Subproblem
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
@@ -26,10 +28,14 @@ from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
-from hinge.solvers import Explanation, decide
+from hinge.solvers import Explanation, decide, explain_method
 
 
-class KernelEstimator(BaseEstimator):
+#: Kernel estimators with a linear counterpart, whose name begins with "Linear".
+LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
+
+
+class KernelEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of the estimators whose functions are kernel expansions."""
 
     #: Rules of the parameters, by name.
@@ -49,11 +55,27 @@ class KernelEstimator(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
+
+    def _alternative(self, n: int) -> str:
+        name = type(self).__name__
+        if self._is_linear() and name in LINEAR_ESTIMATORS:
+            return f"Linear{name}: it has the same functions, and needs no kernel values"
+        if n > MANY_KERNEL_SAMPLES and is_classifier(self):
+            return f"LowRankSVC: its time is proportional to the number of samples, and n is above {MANY_KERNEL_SAMPLES}"
+        if n > MANY_KERNEL_SAMPLES:
+            return (
+                f"LinearSVR or LinearOneClassSVM with the features of sklearn.kernel_approximation.Nystroem: n is above "
+                f"{MANY_KERNEL_SAMPLES}"
+            )
+        return ""
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
@@ -185,9 +207,10 @@ class DualEstimator(KernelEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         if "solver" not in self.get_params(deep=False):
-            raise TypeError(
-                f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
-            )
+            self._check_parameters()
+            n = int(np.shape(X)[0])
+            reasons = (f"{n} samples: they are added along an exact path, which stores one kernel row for each",)
+            return explain_method("active_set_path", reasons, n, 1, "updates of the solution are exact and cheap")
         unfitted = clone(self)
         settings = unfitted._settings()
         data = unfitted._validate(X, y, sample_weight, settings.kernel)

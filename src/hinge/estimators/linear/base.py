@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.forecast import ForecastMixin
 from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
+from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.linear.training import validate_samples
 from hinge.losses import Form, loss_names
@@ -73,7 +75,7 @@ INTERCEPT_RULES: dict[str, Rule] = {
 }
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`.
 
     `fit` sets `coef_`, `intercept_` and `dual_coef_`, the number of samples that it was given, `_n_seen`, and the C to

@@ -22,9 +22,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
 from hinge.estimators.common.exclusive import lock_of
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
+from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.validation import check_parameters, validate_features
 from hinge.estimators.online.options import (
     check_online_parameters,
@@ -44,7 +46,7 @@ from hinge.validation import as_floats
 FIRST_CHUNK, CHUNK_SECONDS = 64, 0.03
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of `OnlineSVC`, `OnlineNuSVC`, `OnlineSVR` and `OnlineNoveltyDetector`.
 
     Parameters are read when learning begins: by `fit`, or by the first `partial_fit` or `learn_one`.
@@ -68,6 +70,12 @@ class OnlineEstimator(BaseEstimator):
             f"{n} samples, learned one by one: a step costs one kernel value for each term of the expansion ({budget})",
         )
         return explain_method("stochastic_gradient", reasons, n, 1, "", online=True)
+
+    def _alternative(self, n: int) -> str:
+        if n > FEW_ONLINE_SAMPLES:
+            return ""
+        names = {"OnlineSVC": "SVC", "OnlineNuSVC": "NuSVC", "OnlineSVR": "SVR", "OnlineNoveltyDetector": "OneClassSVM"}
+        return f"{names[type(self).__name__]}, if the samples are no stream: it returns the optimum, with a certificate"
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 
