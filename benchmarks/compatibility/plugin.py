@@ -74,9 +74,9 @@ def pytest_runtest_logreport(report):
     name, outcome = report.nodeid, report.outcome
     if hasattr(report, "wasxfail"):
         outcome = "skipped" if report.skipped else "passed"
-    if report.when == "call" or outcome != "passed":
-        if worst[outcome] > worst.get(outcomes.get(name, ""), 0):
-            outcomes[name] = outcome
+    counts = report.when == "call" or outcome != "passed"
+    if counts and worst[outcome] > worst.get(outcomes.get(name, ""), 0):
+        outcomes[name] = outcome
 
 
 def pytest_sessionfinish(session):

@@ -58,7 +58,8 @@ def run(patched: bool, modules: list[str], options: list[str]) -> tuple[dict[str
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-q", "-p", "plugin", "-p", "no:cacheprovider", "-c", "pytest.ini"]
         started = time.perf_counter()
-        subprocess.run([*command, "--tb=line", *options, "--pyargs", *modules], cwd=folder, env=environment, check=False)
+        arguments = [*command, "--tb=line", *options, "--pyargs", *modules]
+        subprocess.run(arguments, cwd=folder, env=environment, check=False)
         return json.loads(outcomes.read_text()), time.perf_counter() - started
 
 

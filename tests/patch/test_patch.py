@@ -177,7 +177,7 @@ def test_parameters_are_those_of_scikit_learn(cls):
 
 @pytest.mark.parametrize("cls", [kernel.SVC, kernel.SVR, kernel.OneClassSVM, linear.LinearSVC, linear.LinearSVR])
 def test_samples_without_positive_weights_are_an_error(cls):
-    with pytest.raises(ValueError, match="zero or negative|at least one positive"):
+    with pytest.raises(ValueError, match=r"zero or negative|at least one positive"):
         cls().fit(IRIS, LABELS, sample_weight=np.full(150, -1.0))
 
 

@@ -107,7 +107,8 @@ def _width(step: Any) -> int | None:
 
 def _check_columns(model: Any) -> None:
     transformers = model.transformers_
-    if not isinstance(transformers, list) or not all(isinstance(item, tuple) and len(item) == 3 for item in transformers):
+    triples = isinstance(transformers, list) and all(isinstance(t, tuple) and len(t) == 3 for t in transformers)
+    if not triples:
         raise ValueError("transformers_ must be a list of names, transformers and columns")
     for name, step, _ in transformers:
         if not (isinstance(step, str) or hasattr(step, "transform")):

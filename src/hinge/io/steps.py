@@ -34,6 +34,9 @@ def _any(*names: str) -> dict[str, Kind]:
     return dict.fromkeys(names, "any")
 
 
+#: Selectors by a univariate score.
+_UNIVARIATE = ("SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe", "GenericUnivariateSelect")
+
 _SCORES: dict[str, Kind] = {"scores_": "features"}
 _PREPROCESSING, _IMPUTE, _SELECTION = "sklearn.preprocessing", "sklearn.impute", "sklearn.feature_selection"
 _ENCODED = ("_infrequent_enabled", "_infrequent_indices", "_default_to_infrequent_mappings", "_missing_indices")
@@ -51,7 +54,8 @@ STEPS: dict[str, Step] = {
     "FixedThresholdClassifier": Step("sklearn.model_selection", _any("estimator_")),
     # scalers
     "StandardScaler": Step(
-        _PREPROCESSING, {"scale_": "optional features", "mean_": "optional features", "var_": "optional features"}
+        _PREPROCESSING,
+        dict.fromkeys(("scale_", "mean_", "var_"), "optional features"),
     ),
     "MinMaxScaler": Step(
         _PREPROCESSING,
@@ -75,7 +79,9 @@ STEPS: dict[str, Step] = {
     ),
     "OrdinalEncoder": Step(_PREPROCESSING, _any("categories_"), _ENCODED),
     "TargetEncoder": Step(
-        _PREPROCESSING, _any("categories_", "encodings_", "target_mean_", "target_type_"), (*_ENCODED, "classes_")
+        _PREPROCESSING,
+        _any("categories_", "encodings_", "target_mean_", "target_type_"),
+        (*_ENCODED, "classes_"),
     ),
     # imputers
     "SimpleImputer": Step(_IMPUTE, _any("statistics_"), ("indicator_", "_fit_dtype", "_fill_dtype")),
@@ -83,10 +89,7 @@ STEPS: dict[str, Step] = {
     "MissingIndicator": Step(_IMPUTE, _any("features_"), ("_precomputed", "_n_features")),
     # selectors and projections
     "VarianceThreshold": Step(_SELECTION, {"variances_": "features"}),
-    **{
-        name: Step(_SELECTION, _SCORES, ("pvalues_",))
-        for name in ("SelectKBest", "SelectPercentile", "SelectFpr", "SelectFdr", "SelectFwe", "GenericUnivariateSelect")
-    },
+    **{name: Step(_SELECTION, _SCORES, ("pvalues_",)) for name in _UNIVARIATE},
     "SelectFromModel": Step(_SELECTION, _any("estimator_"), ("max_features_",)),
     "RFE": Step(_SELECTION, _any("estimator_", "n_features_", "support_", "ranking_"), ("classes_",)),
     "PCA": Step(
@@ -106,4 +109,7 @@ STEPS: dict[str, Step] = {
 COMMON = ("n_features_in_", "n_samples_seen_", "feature_names_in_", "_sklearn_output_config")
 
 #: Functions of scikit-learn that may be parameters of these classes.
-FUNCTIONS: dict[str, str] = dict.fromkeys(("f_classif", "f_regression", "chi2", "mutual_info_classif", "mutual_info_regression", "r_regression"), "sklearn.feature_selection")
+FUNCTIONS: dict[str, str] = dict.fromkeys(
+    ("f_classif", "f_regression", "chi2", "mutual_info_classif", "mutual_info_regression", "r_regression"),
+    "sklearn.feature_selection",
+)

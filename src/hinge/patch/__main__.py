@@ -1,4 +1,4 @@
-"""`python -m hinge.patch script.py [arguments]`: run a script with hinge in place of the estimators of `sklearn.svm`."""
+"""`python -m hinge.patch script.py`: run a script with hinge in place of the estimators of `sklearn.svm`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Run a Python script or module with hinge's estimators in place of those of sklea
 def main(arguments: Sequence[str]) -> int:
     """Patch scikit-learn and run the script or module as `__main__`; return the exit code."""
     if arguments and arguments[0] in ("-h", "--help"):
-        print(USAGE)
+        sys.stdout.write(USAGE + "\n")
         return 0
     as_module = bool(arguments) and arguments[0] == "-m"
     rest = list(arguments[1:] if as_module else arguments)
     if not rest or rest[0].startswith("-"):
-        print(USAGE, file=sys.stderr)
+        sys.stderr.write(USAGE + "\n")
         return 2
     patch_sklearn()
     sys.argv = rest
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         return 0
     if not Path(rest[0]).exists():
-        print(f"hinge.patch: {rest[0]} does not exist", file=sys.stderr)
+        sys.stderr.write(f"hinge.patch: {rest[0]} does not exist\n")
         return 2
     sys.path.insert(0, str(Path(rest[0]).resolve().parent))  # as in `python script.py`
     runpy.run_path(rest[0], run_name="__main__")

@@ -196,8 +196,8 @@ def certificate_sentence(certificate: Certificate) -> str:
     if relative <= 0:
         return f"the objective is {certificate.primal:.6g}, and this is the optimum"
     return (
-        f"the objective is {certificate.primal:.6g}, and no function has a value that is smaller by more than {gap:.2g} "
-        f"({100 * relative:.2g} %)"
+        f"the objective is {certificate.primal:.6g}, and no function has a value that is smaller by more than "
+        f"{gap:.2g} ({100 * relative:.2g} %)"
     )
 
 

@@ -30,7 +30,6 @@ from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
 from hinge.solvers import Explanation, decide, explain_method
 
-
 #: Kernel estimators with a linear counterpart, whose name begins with "Linear".
 LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
 
@@ -69,10 +68,10 @@ class KernelEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         if self._is_linear() and name in LINEAR_ESTIMATORS:
             return f"Linear{name}: it has the same functions, and needs no kernel values"
         if n > MANY_KERNEL_SAMPLES and is_classifier(self):
-            return f"LowRankSVC: its time is proportional to the number of samples, and n is above {MANY_KERNEL_SAMPLES}"
+            return f"LowRankSVC: its time is proportional to n, which is above {MANY_KERNEL_SAMPLES}"
         if n > MANY_KERNEL_SAMPLES:
             return (
-                f"LinearSVR or LinearOneClassSVM with the features of sklearn.kernel_approximation.Nystroem: n is above "
+                "LinearSVR or LinearOneClassSVM with the features of sklearn.kernel_approximation.Nystroem: n is above "
                 f"{MANY_KERNEL_SAMPLES}"
             )
         return ""

@@ -22,8 +22,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
-from hinge.estimators.common.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
 from hinge.estimators.common.exclusive import lock_of
+from hinge.estimators.common.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.summary import SummaryMixin
