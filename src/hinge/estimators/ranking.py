@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +25,7 @@ from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.solvers import Explanation, PairDescent, explain_method
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice, check_number
 
 #: Losses for which the kernel matrix of pairs is not needed.

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
@@ -34,6 +33,7 @@ from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify
 from hinge.solvers import Solver, choose
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice
 
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -51,6 +50,7 @@ from hinge.problems import (
     certify_crammer_singer,
     scaled,
 )
+from hinge.threads import effective_n_jobs
 
 #: Seconds per sample and class that are reserved for the certificate of the joint problem, and the largest share of the
 #: remaining time.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -34,6 +33,7 @@ from hinge.kernels.samples import all_finite
 from hinge.matrices import check_sparse
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 from hinge.solvers import CoordinateDescent
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_sample_weight
 
 #: Arrays with more values than this are checked for NaN and infinity on several threads.
