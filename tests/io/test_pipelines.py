@@ -39,7 +39,7 @@ from sklearn.preprocessing import (
 )
 
 import hinge
-from hinge.io.steps import STEPS
+from hinge.io.steps.classes import STEPS
 
 NUMERIC = [
     StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False), MinMaxScaler((-1, 2), clip=True),

@@ -26,7 +26,7 @@ from hinge.io.registry import (
     function,
     required_fields,
 )
-from hinge.io.steps import FUNCTIONS
+from hinge.io.steps.classes import FUNCTIONS
 
 T = TypeVar("T")
 

@@ -42,7 +42,7 @@ from hinge.io.registry import (
     function_name,
     name_of,
 )
-from hinge.io.steps import STEPS
+from hinge.io.steps.classes import STEPS
 
 #: Deeper trees are refused: they are mistakes or attacks.
 MAX_DEPTH: Final = 100

@@ -36,8 +36,8 @@ def save(model: Any, path: Path) -> None:
     ----------
     model : estimator
         An estimator of hinge, a path or a model taken from it, a `GridResult`, a `CovariateShift` or a `DensityRatio`;
-        or a `Pipeline`, a `ColumnTransformer`, or another class of scikit-learn in `hinge.io.steps.STEPS` (scalers,
-        encoders, imputers, selectors, PCA).
+        or a `Pipeline`, a `ColumnTransformer`, or another class of scikit-learn that the user guide lists: scalers,
+        encoders, imputers, selectors, PCA.
     path : str or path
         Name of the file; an existing file is replaced.
 

@@ -18,7 +18,7 @@ import numpy as np
 from hinge import kernels, losses, lowrank, model, problems, solvers
 from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
-from hinge.io.steps import FUNCTIONS, STEPS
+from hinge.io.steps.classes import FUNCTIONS, STEPS
 
 
 class Classes(UserDict[str, Any]):

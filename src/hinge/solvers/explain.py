@@ -45,7 +45,7 @@ class Explanation:
     seconds : float or None
         Expected time of `fit`, extrapolated from fits to at most 500 of the samples; None if it was not measured.
     alternative : str
-        The estimator to use instead, with the reason; empty if there is none.
+        The estimator to use instead, with the reason; empty without a better one.
     """
 
     solver: str

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.prediction import check_model
 from hinge.estimators.common.reduced_model import certify_reduced_model
 from hinge.estimators.common.rules import Rule
-from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.training import Settings, Subproblem
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts

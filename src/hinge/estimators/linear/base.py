@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.forecast import ForecastMixin
+from hinge.estimators.common.description.forecast import ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
-from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.linear.training import validate_samples
 from hinge.losses import Form, loss_names

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.forecast import MANY_LP_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.forecast import MANY_LP_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
-from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.validation import TrainingData, check_parameters, validate_samples
 from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel

@@ -21,11 +21,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.description.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.exclusive import lock_of
-from hinge.estimators.common.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
-from hinge.estimators.common.summary import SummaryMixin
 from hinge.estimators.common.validation import check_parameters, validate_features
 from hinge.estimators.online.options import (
     check_online_parameters,

@@ -19,8 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import SVC, SVR
-from hinge.estimators.common.forecast import ForecastMixin
-from hinge.estimators.common.summary import Summary, SummaryMixin
+from hinge.estimators.common.description.forecast import ForecastMixin
+from hinge.estimators.common.description.summary import Summary, SummaryMixin
 from hinge.problems import Array
 from hinge.selection.grid import MIN_REFIT_SECONDS, grid
 from hinge.selection.result import GridResult

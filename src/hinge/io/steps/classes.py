@@ -1,6 +1,6 @@
 """Classes of scikit-learn that may appear in a model file, with the attributes that a fitted object has.
 
-A class is added by an entry in `STEPS`. `hinge.io.pipelines` checks that the attributes belong together.
+A class is added by an entry in `STEPS`. `hinge.io.steps.checks` checks that the attributes belong together.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class ForecastMixin:
         return seconds[-1] * (n / sizes[-1]) ** min(max(exponent, MIN_EXPONENT), MAX_EXPONENT)
 
     def _alternative(self, n: int) -> str:
-        """The estimator to use instead for n samples, with the reason; empty if there is none."""
+        """The estimator to use instead for n samples, with the reason; empty without a better one."""
         return ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.io.steps import COMMON, STEPS
+from hinge.io.steps.classes import COMMON, STEPS
 
 
 def check_step(model: Any) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_outlier_detector
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
 from sklearn.utils.validation import check_is_fitted
 
-from hinge.estimators.common.hints import find_hints
+from hinge.estimators.common.description.hints import find_hints
 from hinge.problems import Certificate, Status
 
 #: What each status means.
