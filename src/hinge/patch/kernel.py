@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import svm
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm._base import BaseLibSVM
 
 from hinge import estimators
 from hinge.estimators.common.prediction import decision_values
@@ -28,7 +29,7 @@ NO_SAMPLES = "Invalid input - all samples have zero or negative weights."
 NOT_FINITE = "The dual coefficients or intercepts are not finite."
 
 
-class LibSVMReplacement:
+class LibSVMReplacement(BaseLibSVM):
     """Methods that call hinge in place of LIBSVM.
 
     Attributes
@@ -176,6 +177,7 @@ class ClassifierReplacement(LibSVMReplacement):
     """Methods of classifiers: class weights, probabilities, pairs of classes."""
 
     classes_: NDArray[Any]
+    class_weight_: Array
 
     def _particular_parameters(self) -> dict[str, Any]:
         probability = getattr(self, "_effective_probability", self.probability)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import svm
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm._base import _get_liblinear_solver_type
 from sklearn.svm._classes import _validate_dual_parameter
@@ -71,7 +71,7 @@ class OneVsRestSVC(estimators.LinearSVC):
         return rows, problems
 
 
-class LiblinearReplacement:
+class LiblinearReplacement(BaseEstimator):
     """Methods that call hinge in place of LIBLINEAR.
 
     Attributes
@@ -133,7 +133,7 @@ class LinearSVC(LiblinearReplacement, svm.LinearSVC):
         """Fit the model according to the given training data; see `sklearn.svm.LinearSVC.fit`."""
         if self.penalty == "l1":
             for name in ("hinge_", "certificate_", "status_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             return super().fit(X, y, sample_weight)
         X, y, weights = self._validated(X, y, sample_weight)
         check_classification_targets(y)

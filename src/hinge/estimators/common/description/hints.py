@@ -60,7 +60,7 @@ def _of_the_status(model: Any) -> Iterator[str]:
 def _of_the_support(model: Any) -> Iterator[str]:
     """Hint if most samples are support vectors, with the cause that the coefficients show."""
     support, shape = getattr(model, "support_", None), getattr(model, "shape_fit_", None)
-    expansion = getattr(model, "model_", None)
+    expansion: Any = getattr(model, "model_", None)
     coefficients = getattr(expansion, "coefficients", None)
     if support is None or shape is None or coefficients is None or "C" not in model.get_params(deep=False):
         return

@@ -177,8 +177,8 @@ def _training_rows(model: Any) -> Rows:
 
 def _solver_seconds(model: Any) -> float | None:
     """Time of all recorded runs of the solver; None if the history has no times."""
-    history = getattr(model, "history_", None)
-    runs = history if isinstance(history, list) else [history]
+    history: Any = getattr(model, "history_", None)
+    runs: list[Any] = history if isinstance(history, list) else [history]
     times = [run.seconds[-1] for run in runs if len(getattr(run, "seconds", ()))]
     return float(np.sum(times)) if times else None
 
