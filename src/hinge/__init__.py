@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         ParzenClassifier,
         PathProgress,
         RankingSVM,
+        RegularizationNetwork,
+        SemiparametricSVC,
+        SemiparametricSVR,
         TransductiveSVC,
     )
     from hinge.io import ModelFileError, load, save
@@ -91,6 +94,9 @@ __all__ = [
     "QuadraticLossPath",
     "RankingPath",
     "RankingSVM",
+    "RegularizationNetwork",
+    "SemiparametricSVC",
+    "SemiparametricSVR",
     "SolutionPath",
     "Status",
     "TransductiveSVC",

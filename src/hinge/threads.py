@@ -13,7 +13,7 @@ import sys
 #: Limit of the processor time of a group of processes in Linux: microseconds per period, or "max", and the period.
 CPU_LIMIT = "/sys/fs/cgroup/cpu.max"
 
-#: The two numbers in the first version of control groups; a negative limit is none.
+#: The two numbers in the first version of control groups; negative means unlimited.
 OLD_CPU_LIMIT = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us")
 
 

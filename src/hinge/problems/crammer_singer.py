@@ -54,9 +54,7 @@ class CrammerSingerSolution:
         return certify_crammer_singer(problem, self.weights, self.offset, self.alpha)
 
 
-def certify_crammer_singer(
-    problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array
-) -> Certificate:
+def certify_crammer_singer(problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array) -> Certificate:
     """Bound the optimum by the primal value of the weights and the dual value of α.          docs/math (119), (631)
 
     The bounds include the rounding errors of their evaluation.
@@ -108,9 +106,7 @@ def certify_crammer_singer(
     )
 
 
-def crammer_singer_optimality(
-    problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array
-) -> Optimality:
+def crammer_singer_optimality(problem: CrammerSingerProblem, weights: Array, offset: Array, alpha: Array) -> Optimality:
     """Compute the optimality of the weights and of α from the data, for solvers.              docs/math (119)"""
     n, index = len(problem.cost), np.arange(len(problem.cost))
     f, combined = np.empty((n, problem.classes)), np.zeros_like(weights)
@@ -149,9 +145,7 @@ def _feasible(problem: CrammerSingerProblem, alpha: Array) -> tuple[Array, Array
     return feasible, own
 
 
-def _cost_of_sums(
-    problem: CrammerSingerProblem, alpha: Array, own: Array, norm: Array, lengths: Array
-) -> float:
+def _cost_of_sums(problem: CrammerSingerProblem, alpha: Array, own: Array, norm: Array, lengths: Array) -> float:
     """Bound the decrease of the dual value by a correction of the sums of all classes to zero.
 
     A sample with a negative entry of another class can increase this entry and decrease that of its label; a sample

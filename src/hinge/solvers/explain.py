@@ -141,15 +141,19 @@ def _difference(name: str, recommended: str, automatic: bool) -> str:
             "working sets need only the kernel rows of relevant samples; small solutions are polished to the same "
             "precision, and the interior-point method is the fallback"
         )
-    return "the kernel matrix has low rank, or the loss requires an interior-point method"
+    return "the kernel matrix has low rank, or the loss or the equality rows require an interior-point method"
 
 
 def _explain_convex(problem: Problem, reasons: list[str]) -> str:
     """The solver of a problem that decomposition methods do not accept; adds to `reasons`."""
     n = problem.Q.n
-    reasons.append(
-        "the conjugate of the loss is not quadratic, or the tube is not constant: only interior-point methods solve it"
-    )
+    if len(problem.A) > 1 and (problem.A != 0).sum(axis=0).max() > 1:
+        reasons.append(f"{len(problem.A)} equality rows share variables: only interior-point methods solve it")
+    else:
+        reasons.append(
+            "the conjugate of the loss is not quadratic, or the tube is not constant: only interior-point methods "
+            "solve it"
+        )
     if n > MAX_DENSE_SAMPLES and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
         reasons.append(f"{_rank_statement(problem, rank)}: an iteration on its factor costs O(nr²)")
         return "low_rank_interior_point"

@@ -422,7 +422,11 @@ def _certify_exact(
         gradient, errors = problem.bounded_gradient(solution.alpha)
     else:
         errors = np.array([error])
-    found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    known = solution.bounds_of(problem)
+    if known is None:
+        found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    else:
+        found = Certificate.of_bounds(known, solution.mu, convex)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
     if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
         bounded = control.interruptible_call(partial(problem.bounded_gradient, solution.alpha, accurate=True))

@@ -28,7 +28,7 @@ from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
-from hinge.solvers import Explanation, decide, explain_method
+from hinge.solvers import Explanation, decide
 
 #: Kernel estimators with a linear counterpart, whose name begins with "Linear".
 LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
@@ -206,10 +206,9 @@ class DualEstimator(KernelEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         if "solver" not in self.get_params(deep=False):
-            self._check_parameters()
-            n = int(np.shape(X)[0])
-            reasons = (f"{n} samples: they are added along an exact path, which stores one kernel row for each",)
-            return explain_method("active_set_path", reasons, n, 1, "updates of the solution are exact and cheap")
+            raise TypeError(
+                f"explain needs an estimator with a parameter solver, such as SVC; {type(self).__name__} has none"
+            )
         unfitted = clone(self)
         settings = unfitted._settings()
         data = unfitted._validate(X, y, sample_weight, settings.kernel)

@@ -1,6 +1,6 @@
 """Regularized risk of a kernel expansion, with regularizers that have no dual problem (1).
 
-    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          LwK (10.97), Table 10.3; docs/math (372)
+R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          LwK (10.97), Table 10.3; docs/math (372)
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class RegularizedRisk:
 
     def __post_init__(self) -> None:
         if self.regularizer not in REGULARIZERS:
-            raise ValueError(
-                f"regularizer={self.regularizer!r} must be one of {', '.join(map(repr, REGULARIZERS))}"
-            )
+            raise ValueError(f"regularizer={self.regularizer!r} must be one of {', '.join(map(repr, REGULARIZERS))}")
         if not self.strength > 0:
             raise ValueError(f"strength={self.strength!r} must be positive")
         n = len(self.y)
