@@ -70,7 +70,8 @@ class LibSVMReplacement(BaseLibSVM):
 
     def _train(self, X: Any, y: Array, sample_weight: Array, kernel: str) -> None:
         """Fit the estimator of hinge, and set the attributes that LIBSVM returns."""
-        if not np.isfinite(self._gamma):
+        chosen = isinstance(self.gamma, str) and kernel != "precomputed"  # by the variance, which may overflow
+        if not np.isfinite(self._gamma) or (chosen and self._gamma == 0):
             raise ValueError(
                 f"gamma={self.gamma!r} is {self._gamma} for these data: {NOT_FINITE} The input data may contain large "
                 "values and need to be preprocessed."
