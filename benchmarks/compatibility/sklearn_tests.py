@@ -33,8 +33,8 @@ EXCEPTIONS = {
     "svm/tests/test_svm.py::test_svr_errors": "fits a kernel matrix of shape (1, 1) to two samples; hinge rejects it",
     "svm/tests/test_svm.py::test_linear_svm_convergence_warnings[42]": "expects that two iterations do not suffice; "
     "hinge converges within them",
-    "utils/tests/test_estimator_checks.py::test_check_estimator_callback": "expects that NuSVC fails four checks of its "
-    "sample weights; one of them passes with hinge",
+    "utils/tests/test_estimator_checks.py::test_check_estimator_callback": "expects that NuSVC fails four checks; "
+    "check_classifiers_one_label_sample_weights passes with hinge",
     "linear_model/tests/test_sgd.py::test_sgd_oneclass_vs_linear_oneclass_offsets_match[0.9]": "compares "
     "stochastic gradient descent with OneClassSVM up to 1.3e-6",
 }
