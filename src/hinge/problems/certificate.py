@@ -237,7 +237,8 @@ def certify(
         mu = np.ascontiguousarray(mu, dtype=np.float64)
     found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
     if found.lower < 0 and share_variables(problem.A) and zero_is_feasible(problem):
-        found = found._replace(lower=0.0)  # the null model; few points near α satisfy rows that share variables
+        # The value of the null model: few points near α satisfy rows that share variables.
+        found = Bounds(found.upper, 0.0, *(getattr(found, name) for name in Bounds._fields[2:]))
     return Certificate.of_bounds(found, mu, convex)
 
 
