@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TransductiveSVC,
     )
     from hinge.io import ModelFileError, load, save
+    from hinge.patch import patch_sklearn, unpatch_sklearn
     from hinge.paths import (
         ApproximatePath,
         LassoPath,
@@ -115,6 +116,7 @@ __all__ = [
     "nu_path",
     "one_vs_one_paths",
     "online",
+    "patch_sklearn",
     "quadratic_loss_path",
     "ranking",
     "ranking_path",
@@ -124,6 +126,7 @@ __all__ = [
     "save",
     "selection",
     "solvers",
+    "unpatch_sklearn",
     "weight_path",
 ]
 
@@ -155,6 +158,7 @@ _OWNERS = {
         "reweighted_lasso",
         "weight_path",
     ),
+    "hinge.patch": ("patch_sklearn", "unpatch_sklearn"),
     "hinge.problems": ("Certificate", "Status", "certify"),
     "hinge.ranking": ("RankingPath", "ranking_path"),
     "hinge.selection": ("LinearSVCCV", "LinearSVRCV", "SVCCV", "SVRCV"),

@@ -14,7 +14,19 @@ from hinge.io.arrays import check_values, read_dtype
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
-from hinge.io.registry import ENUMS, FORMER_FIELDS, FORMER_NAMES, PLAIN, RECORDS, fields_of, fits, required_fields
+from hinge.io.registry import (
+    ENUMS,
+    FORMER_FIELDS,
+    FORMER_NAMES,
+    PLAIN,
+    RECORDS,
+    TYPES,
+    fields_of,
+    fits,
+    function,
+    required_fields,
+)
+from hinge.io.steps.classes import FUNCTIONS
 
 T = TypeVar("T")
 
@@ -167,6 +179,28 @@ class Decoder:
             raise Flaw("a masked array does not consist of values and their mask")
         return np.ma.MaskedArray(values, mask)
 
+    def _slice(self, content: Any, depth: int) -> slice:
+        return slice(*[self.decode(node, depth + 1) for node in expect(content, list, 3)])
+
+    def _type(self, content: Any, depth: int) -> type:
+        if expect(content, str) not in TYPES:
+            raise Flaw(f"it holds the unknown type {content[:40]!r}", NEWER)
+        return TYPES[content]
+
+    def _dtype(self, content: Any, depth: int) -> np.dtype[Any]:
+        return np.dtype(object) if expect(content, str) == "|O" else read_dtype(content)
+
+    def _function(self, content: Any, depth: int) -> Any:
+        if expect(content, str) not in FUNCTIONS:
+            raise Flaw(f"it holds the unknown function {content[:40]!r}", NEWER)
+        return function(content)
+
+    def _selector(self, content: Any, depth: int) -> Any:
+        from sklearn.compose import make_column_selector  # local: it takes 0.1 s, and few models have one
+
+        pattern, include, exclude = (self.decode(node, depth + 1) for node in expect(content, list, 3))
+        return make_column_selector(pattern, dtype_include=include, dtype_exclude=exclude)
+
     _READERS: ClassVar[dict[str, Callable[[Decoder, Any, int], Any]]] = {
         "bytes": _bytes,
         "tuple": _tuple,
@@ -178,4 +212,9 @@ class Decoder:
         "record": _record,
         "machine": _machine,
         "masked": _masked,
+        "slice": _slice,
+        "type": _type,
+        "dtype": _dtype,
+        "function": _function,
+        "selector": _selector,
     }

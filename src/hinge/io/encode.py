@@ -14,6 +14,11 @@ None, booleans, integers, text and lists are JSON values. Every other value is a
     {"record": ["RBF", {"gamma": ...}]}       a registered dataclass
     {"machine": ["SVC", {...}, {...}]}        an estimator inside a result or pipeline: parameters and state
     {"masked": [values, mask]}                a masked array
+    {"slice": [start, stop, step]}
+    {"type": "numpy.float64"}                 a type of Python or NumPy
+    {"dtype": "<f8"}                          a data type of NumPy; "|O" for objects
+    {"function": "f_classif"}                 a registered function of scikit-learn
+    {"selector": [pattern, include, exclude]} a column selector of scikit-learn
 """
 
 from __future__ import annotations
@@ -24,10 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hinge.io.arrays import is_plain
+from hinge.io.arrays import KINDS, is_plain
 from hinge.io.errors import Flaw
 from hinge.io.estimators import split
-from hinge.io.registry import ENUMS, RECORDS, estimator_name, fields_of, fits, name_of
+from hinge.io.registry import (
+    ENUMS,
+    RECORDS,
+    TYPE_NAMES,
+    estimator_name,
+    fields_of,
+    fits,
+    function_name,
+    name_of,
+)
+from hinge.io.steps.classes import STEPS
 
 #: Deeper trees are refused: they are mistakes or attacks.
 MAX_DEPTH: Final = 100
@@ -60,7 +75,9 @@ class Encoder:
         if kind is bytes:
             return {"bytes": value.hex()}
         if kind is list or kind is tuple:
-            items = [self.encode(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
+            named = kind is tuple and len(value) > 1 and type(value[0]) is str and hasattr(value[1], "get_params")
+            place = f"step {value[0]!r} of {where}" if named else where
+            items = [self.encode(item, f"{place}[{i}]", depth + 1) for i, item in enumerate(value)]
             return items if kind is list else {"tuple": items}
         if kind is dict:
             return {"dict": [self._pair(key, item, where, depth) for key, item in value.items()]}
@@ -80,6 +97,21 @@ class Encoder:
         if kind is np.ma.MaskedArray:
             pieces = (np.asarray(value.data), np.ma.getmaskarray(value))
             return {"masked": [self.encode(piece, where, depth + 1) for piece in pieces]}
+        return self._option(value, where, depth)
+
+    def _option(self, value: Any, where: str, depth: int) -> dict[str, Any]:
+        """Return the tree of a value that occurs in classes of scikit-learn only."""
+        if isinstance(value, slice):
+            return {"slice": [self.encode(part, where) for part in (value.start, value.stop, value.step)]}
+        if isinstance(value, type) and value in TYPE_NAMES:
+            return {"type": TYPE_NAMES[value]}
+        if isinstance(value, np.dtype) and (value.kind in KINDS or value.kind == "O") and value.names is None:
+            return {"dtype": value.str}
+        if (name := function_name(value)) is not None:
+            return {"function": name}
+        if type(value).__name__ == "make_column_selector" and type(value).__module__.startswith("sklearn."):
+            parts = (value.pattern, value.dtype_include, value.dtype_exclude)
+            return {"selector": [self.encode(part, where, depth + 1) for part in parts]}
         raise _cannot(value, where)
 
     def _pair(self, key: Any, value: Any, where: str, depth: int) -> list[Any]:
@@ -174,6 +206,12 @@ def _cannot(value: object, where: str) -> TypeError:
         return TypeError(f"{where} is a {kind}, which cannot be saved: use None or an integer")
     if isinstance(value, BaseException):
         return TypeError(f"{where} is an exception ({value!r}), which cannot be saved: fit again without it")
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        known = ", ".join(sorted(STEPS))
+        return TypeError(
+            f"{where} is a {kind} of {type(value).__module__}, which cannot be saved. A model file holds estimators of "
+            f"hinge and {known}: replace the step, or save the steps after it alone"
+        )
     if callable(value):  # a function, a class, hinge.kernels.FunctionKernel
         return TypeError(
             f"{where} is a Python function ({value!r}), and a model file holds no code: use an object of "

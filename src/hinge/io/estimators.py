@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.pipelines import check_step
-from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, STEPS, estimator_class, name_of
+from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, estimator_class, name_of
+from hinge.io.steps.checks import check_step
+from hinge.io.steps.classes import STEPS
 
 
 def split(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:

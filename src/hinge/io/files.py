@@ -35,15 +35,17 @@ def save(model: Any, path: Path) -> None:
     Parameters
     ----------
     model : estimator
-        An estimator of hinge, a path, a `GridResult`, a `CovariateShift` or a `DensityRatio`; a `StandardScaler`,
-        `MinMaxScaler` or `MaxAbsScaler`; or a `Pipeline` of these scalers and an estimator of hinge.
+        An estimator of hinge, a path or a model taken from it, a `GridResult`, a `CovariateShift` or a `DensityRatio`;
+        or a `Pipeline`, a `ColumnTransformer`, or another class of scikit-learn that the user guide lists: scalers,
+        encoders, imputers, selectors, PCA.
     path : str or path
         Name of the file; an existing file is replaced.
 
     Raises
     ------
     TypeError
-        If the estimator holds an object that cannot be saved without code, such as a Python function as its kernel.
+        If the estimator holds an object that cannot be saved without code, such as a Python function as its kernel, or
+        a step of an unknown class, which the message names.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def save(model: Any, path: Path) -> None:
 def load(path: Path) -> Any:
     """Load an object that `save` wrote. Its predictions are bit-identical to those of the saved object.
 
-    Loading runs no code from the file: it creates only classes of hinge, from values that are checked first.
+    Loading runs no code from the file: it creates only known classes, from values that are checked first.
 
     Parameters
     ----------

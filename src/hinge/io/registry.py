@@ -18,6 +18,7 @@ import numpy as np
 from hinge import kernels, losses, lowrank, model, problems, solvers
 from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
+from hinge.io.steps.classes import FUNCTIONS, STEPS
 
 
 class Classes(UserDict[str, Any]):
@@ -73,20 +74,12 @@ ESTIMATORS = Classes.of_modules(
 WHOLE = Classes.of_modules(
     {
         "hinge.paths": ("SolutionPath", "QuadraticLossPath", "ApproximatePath", "OneVsOnePaths"),
+        "hinge.paths.path": ("PathModel",),
         "hinge.ranking": ("RankingPath",),
         "hinge.selection": ("GridResult",),
         "hinge.recipes": ("DensityRatio", "CovariateShift"),
     }
 )
-
-#: Classes of scikit-learn that may be saved alone or as steps of a pipeline, with their modules. They are imported when
-#: a file contains them. `hinge.io.pipelines` has the attributes that a fitted one may have.
-STEPS: dict[str, str] = {
-    "Pipeline": "sklearn.pipeline",
-    "StandardScaler": "sklearn.preprocessing",
-    "MinMaxScaler": "sklearn.preprocessing",
-    "MaxAbsScaler": "sklearn.preprocessing",
-}
 
 #: Names of all classes that `save` accepts.
 SAVED = frozenset({*ESTIMATORS, *STEPS, *WHOLE})
@@ -106,6 +99,7 @@ RECORDS = Classes(
                 ),
                 "hinge.online": ("OnlineOptions", "OnlineState"),
                 "hinge.paths": ("ParametricProblem", "Pieces", "Counts"),
+                "hinge.paths.ties": ("Rounding",),
             }
         ).data,
     }
@@ -153,6 +147,13 @@ FORMER_ATTRIBUTES: dict[str, str | None] = {"_stand": "_last_solution", "_error"
 #: Names of fields in files written by earlier versions.
 FORMER_FIELDS = {"motion": "parametric"}
 
+#: Types that may be parameters, such as the `dtype` of an encoder: those of Python and the scalar types of NumPy.
+TYPES: dict[str, type] = {
+    **{cls.__name__: cls for cls in (bool, int, float, complex, str, bytes, object)},
+    **{f"numpy.{cls.__name__}": cls for cls in {*np.sctypeDict.values(), np.number, np.integer, np.floating}},
+}
+TYPE_NAMES = {cls: name for name, cls in TYPES.items()}
+
 ENUMS: dict[str, type[Enum]] = {cls.__name__: cls for cls in (problems.Status,)}
 
 
@@ -176,7 +177,18 @@ def estimator_class(name: str) -> Any:
 
 def step_class(name: str) -> Any:
     """Import a registered class of scikit-learn."""
-    return getattr(import_module(STEPS[name]), name)
+    return getattr(import_module(STEPS[name].module), name)
+
+
+def function_name(value: object) -> str | None:
+    """Return the name of a registered function of scikit-learn; None for other objects."""
+    name = getattr(value, "__name__", None)
+    return name if isinstance(name, str) and name in FUNCTIONS and function(name) is value else None
+
+
+def function(name: str) -> Any:
+    """Import a registered function of scikit-learn."""
+    return getattr(import_module(FUNCTIONS[name]), name)
 
 
 @cache

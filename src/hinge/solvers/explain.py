@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hinge.kernels import available_bytes, cache_bytes
@@ -42,6 +42,10 @@ class Explanation:
         What the decision tree of LwK Fig. 10.1 recommends for data of this size.
     difference : str
         Why the choice differs from the recommendation; empty if it does not.
+    seconds : float or None
+        Expected time of `fit`, extrapolated from fits to at most 500 of the samples; None if it was not measured.
+    alternative : str
+        The estimator to use instead, with the reason; empty without a better one.
     """
 
     solver: str
@@ -51,6 +55,8 @@ class Explanation:
     memory: float
     recommended: str = ""
     difference: str = ""
+    seconds: float | None = None
+    alternative: str = ""
 
     def __str__(self) -> str:
         lines = [f"solver: {self.solver}", *(f"- {reason}" for reason in self.reasons)]
@@ -58,6 +64,11 @@ class Explanation:
             lines.append(f"- Fig. 10.1 of Learning with Kernels recommends: {self.recommended}")
         if self.difference:
             lines.append(f"- the choice differs because {self.difference}")
+        if self.seconds is not None:
+            lines.append(f"- expected time: {self.seconds:.2g} s, extrapolated from fits to few of the samples")
+        lines.append(f"- memory of the kernel matrix, if it is stored: {self.memory:.3g} MB in double precision")
+        if self.alternative:
+            lines.append(f"- use instead: {self.alternative}")
         return "\n".join(lines)
 
 
@@ -194,8 +205,10 @@ def _rank_statement(problem: Problem, rank: int) -> str:
     return f"the kernel matrix of {min(SUBSAMPLE_SIZE, problem.Q.n)} of the samples has rank {rank}"
 
 
-def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Explanation:
-    """Return the solver that ``estimator.fit(X, y)`` would use, and the reasons, without fitting.
+def explain(
+    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, measure: bool = True
+) -> Explanation:
+    """Return the solver that ``estimator.fit(X, y)`` would use, and the reasons, the expected time and memory.
 
     The explanation also contains the recommendation of the decision tree in LwK Fig. 10.1, and why the choice differs
     from it. If the choice depends on the rank of the kernel matrix, the rank is computed for 600 samples.
@@ -203,10 +216,11 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     Parameters
     ----------
     estimator : estimator
-        A kernel, linear, low-rank, ℓ1-regularized, online, ranking, incremental or transductive estimator, fitted or
-        not.
+        An estimator of hinge, fitted or not. It is not changed.
     X, y, sample_weight
         The arguments of `fit`.
+    measure : bool, default=True
+        Whether to measure fits to 250 and 500 of the samples, for at most one second each, to estimate the time.
 
     Returns
     -------
@@ -217,8 +231,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     if explained is None:
         name = type(estimator).__name__
         raise TypeError(
-            f"explain does not support {name}, which has no solver: it supports all estimators that solve an "
-            "optimization problem"
+            f"explain does not support {name}; it supports the estimators of hinge that have a method fit(X, y)"
         )
     explanation: Explanation = explained(X, y, sample_weight)
-    return explanation
+    seconds = estimator._expected_seconds(X, y, sample_weight) if measure else None
+    return replace(explanation, seconds=seconds, alternative=estimator._alternative(explanation.n))

@@ -13,9 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.estimators.common.description.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.prediction import check_model
 from hinge.estimators.common.reduced_model import certify_reduced_model
 from hinge.estimators.common.rules import Rule
@@ -28,8 +30,11 @@ from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
 from hinge.solvers import Explanation, decide
 
+#: Kernel estimators with a linear counterpart, whose name begins with "Linear".
+LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
 
-class KernelEstimator(BaseEstimator):
+
+class KernelEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of the estimators whose functions are kernel expansions."""
 
     #: Rules of the parameters, by name.
@@ -49,11 +54,27 @@ class KernelEstimator(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
+
+    def _alternative(self, n: int) -> str:
+        name = type(self).__name__
+        if self._is_linear() and name in LINEAR_ESTIMATORS:
+            return f"Linear{name}: it has the same functions, and needs no kernel values"
+        if n > MANY_KERNEL_SAMPLES and is_classifier(self):
+            return f"LowRankSVC: its time is proportional to n, which is above {MANY_KERNEL_SAMPLES}"
+        if n > MANY_KERNEL_SAMPLES:
+            return (
+                "LinearSVR or LinearOneClassSVM with the features of sklearn.kernel_approximation.Nystroem: n is above "
+                f"{MANY_KERNEL_SAMPLES}"
+            )
+        return ""
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 

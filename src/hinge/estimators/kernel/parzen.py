@@ -22,6 +22,7 @@ from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.source import Source
 from hinge.model import KernelModel
 from hinge.problems import Array
+from hinge.solvers import Explanation, explain_method
 
 
 class ParzenClassifier(ClassifierMixin, KernelEstimator):
@@ -89,6 +90,13 @@ class ParzenClassifier(ClassifierMixin, KernelEstimator):
                 check_kernel_values(Source(kernel, data.X))
             self._store(data, kernel)
         return self
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
+        check_parameters(self, self._rules)
+        n = int(np.shape(X)[0])
+        reasons = (f"{n} samples: the class means are sums over all kernel values, and no problem is solved",)
+        return explain_method("class_means", reasons, n, 1, "there is no optimization problem")
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import effective_n_jobs
+from hinge.estimators.common.description.forecast import ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.linear.training import validate_samples
@@ -73,7 +75,7 @@ INTERCEPT_RULES: dict[str, Rule] = {
 }
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of `LinearSVC`, `LinearSVR` and `LinearOneClassSVM`.
 
     `fit` sets `coef_`, `intercept_` and `dual_coef_`, the number of samples that it was given, `_n_seen`, and the C to

@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import effective_n_jobs
+from hinge.estimators.common.description.forecast import MANY_LP_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters, validate_samples
 from hinge.kernels import Kernel, Precomputed
@@ -36,7 +38,7 @@ def _bounded_matrix(kernel: Kernel, X: Any) -> tuple[Array, float]:
     return values, float(np.max(errors, initial=0.0))
 
 
-class LPEstimator(BaseEstimator):
+class LPEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of `LPSVC` and `LPSVR`, which solve one linear program for every output.
 
     `fit` sets the coefficients of all kernels and samples, `_terms`, and the dual points, `_beta`, for `certify`. See
@@ -90,6 +92,12 @@ class LPEstimator(BaseEstimator):
         reasons = (f"{n} samples: a linear program with {n} rows and at least {2 * n} columns, solved by HiGHS",)
         difference = "the penalty is the sum of absolute coefficients: the problem is a linear program"
         return explain_method("linear_programming", reasons, n, 1, difference)
+
+    def _alternative(self, n: int) -> str:
+        if n <= MANY_LP_SAMPLES:
+            return ""
+        name = type(self).__name__.removeprefix("LP")
+        return f"{name}: its quadratic program is solved faster than a linear program with {n} rows"
 
     def _decide(self, X: Any) -> Array:
         """Values of all outputs at the rows of X, (n_rows × n_outputs)."""

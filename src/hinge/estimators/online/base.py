@@ -21,6 +21,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl, effective_n_jobs
+from hinge.estimators.common.description.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.exclusive import lock_of
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
@@ -43,7 +45,7 @@ from hinge.validation import as_floats
 FIRST_CHUNK, CHUNK_SECONDS = 64, 0.03
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class of `OnlineSVC`, `OnlineNuSVC`, `OnlineSVR` and `OnlineNoveltyDetector`.
 
     Parameters are read when learning begins: by `fit`, or by the first `partial_fit` or `learn_one`.
@@ -67,6 +69,12 @@ class OnlineEstimator(BaseEstimator):
             f"{n} samples, learned one by one: a step costs one kernel value for each term of the expansion ({budget})",
         )
         return explain_method("stochastic_gradient", reasons, n, 1, "", online=True)
+
+    def _alternative(self, n: int) -> str:
+        if n > FEW_ONLINE_SAMPLES:
+            return ""
+        names = {"OnlineSVC": "SVC", "OnlineNuSVC": "NuSVC", "OnlineSVR": "SVR", "OnlineNoveltyDetector": "OneClassSVM"}
+        return f"{names[type(self).__name__]}, if the samples are no stream: it returns the optimum, with a certificate"
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +19,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import SVC, SVR
+from hinge.estimators.common.description.forecast import ForecastMixin
+from hinge.estimators.common.description.summary import Summary, SummaryMixin
 from hinge.problems import Array
 from hinge.selection.grid import MIN_REFIT_SECONDS, grid
 from hinge.selection.result import GridResult
+from hinge.solvers import Explanation
 from hinge.validation import as_number, check_flag, check_integer
 
 #: Largest number of values of a parameter that are chosen by the estimator.
@@ -33,7 +37,7 @@ def _has_probability(estimator: Any) -> bool:
     return True
 
 
-class CrossValidatedEstimator(BaseEstimator):
+class CrossValidatedEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     """Base class: the search, its result as attributes, and predictions by the best estimator."""
 
     result_: GridResult
@@ -92,6 +96,22 @@ class CrossValidatedEstimator(BaseEstimator):
         object.__setattr__(result, "best_estimator_", best)
         object.__setattr__(result, "best_params_", middle)
         return result
+
+    def summary(self, X: Any = None, y: Any = None) -> Summary:
+        """Return the report about the best estimator, and its score in cross-validation."""
+        check_is_fitted(self, "result_")
+        report = self.best_estimator_.summary(X, y)
+        best = {name: f"{value:.6g}" for name, value in self.best_params_.items()}
+        search = {"best parameters": str(best), "mean score in cross-validation": f"{self.best_score_:.4g}"}
+        return replace(report, title=type(self).__name__, sections={**report.sections, "search": search})
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the solver of a candidate for `hinge.solvers.explain`. The estimator is not changed."""
+        template = self._template()
+        explanation: Explanation = template._explain(X, y, sample_weight)
+        limit = "no time limit" if self.max_time is None else f"max_time={self.max_time} s"
+        reasons = (f"every candidate of the grid is a {type(template).__name__}; {limit}", *explanation.reasons)
+        return replace(explanation, reasons=reasons)
 
     # ---- result -------------------------------------------------------------------------------------------------
 

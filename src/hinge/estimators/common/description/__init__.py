@@ -1,0 +1,1 @@
+"""Reports about estimators before and after a fit."""

@@ -1,0 +1,1 @@
+"""Classes of scikit-learn in model files."""
