@@ -9,6 +9,9 @@ WORKERS ?= 2
 # Continuous integration sets CI. Compiler warnings are then errors.
 WERROR ?= $(if $(CI),ON,OFF)
 
+# Many tests start processes, which would compile all modules again without cached bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 ifeq ($(OS),Windows_NT)
 $(error the Makefile needs a POSIX system; on Windows use `pip install .`)
 endif

@@ -28,9 +28,10 @@ print(f"{'method':<12}{'alpha':>8}{'coverage':>12}{'mean size':>12}{'empty':>8}"
 for method in ("inductive", "cross", "full"):
     model = ConformalClassifier(estimator, method=method, random_state=0).fit(X_train, y_train)
     rows = slice(0, 60) if method == "full" else slice(None)
-    p_values = model.p_values(X_test[rows])
-    for alpha in (0.02, 0.1):
-        sets = p_values > alpha
+    levels = (0.02, 0.1)
+    every = model.predict_set(X_test[rows], levels)
+    for k, alpha in enumerate(levels):
+        sets = every[:, :, k]
         covered = sets[np.arange(len(sets)), y_test[rows]].mean()
         print(f"{method:<12}{alpha:>8}{covered:>12.3f}{sets.sum(axis=1).mean():>12.2f}{(~sets.any(axis=1)).sum():>8}")
 

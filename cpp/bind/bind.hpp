@@ -9,6 +9,7 @@ void run_records(nanobind::module_& m);
 void kernels(nanobind::module_& m);
 void certificate(nanobind::module_& m);
 void decomposition(nanobind::module_& m);
+void working_sets(nanobind::module_& m);
 void cost_sequences(nanobind::module_& m);
 void paths(nanobind::module_& m);
 void linear(nanobind::module_& m);

@@ -8,6 +8,7 @@ NB_MODULE(native, m) {
   hinge::bind::kernels(m);
   hinge::bind::certificate(m);
   hinge::bind::decomposition(m);
+  hinge::bind::working_sets(m);
   hinge::bind::cost_sequences(m);
   hinge::bind::paths(m);
   hinge::bind::linear(m);

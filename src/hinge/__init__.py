@@ -30,6 +30,9 @@ if TYPE_CHECKING:
         ParzenClassifier,
         PathProgress,
         RankingSVM,
+        RegularizationNetwork,
+        SemiparametricSVC,
+        SemiparametricSVR,
         TransductiveSVC,
     )
     from hinge.io import ModelFileError, load, save
@@ -90,6 +93,9 @@ __all__ = [
     "QuadraticLossPath",
     "RankingPath",
     "RankingSVM",
+    "RegularizationNetwork",
+    "SemiparametricSVC",
+    "SemiparametricSVR",
     "SolutionPath",
     "Status",
     "TransductiveSVC",

@@ -102,3 +102,20 @@ class LinearModel:
     def decide(self, X: Any, n_threads: int = 1) -> Array:
         """Decision values of the rows of X, (n_rows × n_functions), without a copy of X."""
         return products(X, self.weights, threads=n_threads) + self.intercept
+
+
+@dataclass(frozen=True)
+class PartlyLinearModel:
+    """The sum of a kernel expansion and a linear function for every output."""
+
+    expansion: KernelModel
+    linear: LinearModel
+
+    @property
+    def intercept(self) -> Array:
+        """Intercept of every output."""
+        return self.expansion.intercept + self.linear.intercept
+
+    def decide(self, X: Any, n_threads: int = 1) -> Array:
+        """Values at the rows of X, (n_rows × n_outputs)."""
+        return self.expansion.decide(X, n_threads) + self.linear.decide(X, n_threads)

@@ -180,6 +180,15 @@ def test_path_agrees_with_the_library(run, classes, tmp_path):
     assert np.array_equal(hinge.load("p.hinge").alpha(1.0), expected.alpha(1.0))
 
 
+def test_page_of_the_path(run, classes, tmp_path):
+    file = classes[0]
+    done = run("path", file, "-p", "gamma=0.1", "--max", "10", "--validation", file, "--explore", "p.html", "--json")
+    assert json.loads(done.out)["page"] == "p.html"
+    page = (tmp_path / "p.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert '"validation":{' in page
+
+
 def test_best_cost_on_validation_data(run, classes):
     file, X, y = classes
     words = ["-p", "gamma=0.1", "--validation", file, "--model", "m.hinge", "--json"]

@@ -24,6 +24,10 @@ def python(code, *arguments):
     ("command", "unused"),
     [
         ("hinge.cli:train train.svm -o m.hinge --quiet", ("pandas", "scipy.stats", "scipy.optimize", "hinge.paths")),
+        (
+            "hinge.cli:train train.svm -e LinearSVC -o m.hinge",
+            ("joblib", "scipy.linalg", "scipy.sparse.linalg", "scipy.sparse.csgraph", "sklearn.utils.parallel"),
+        ),
         ("hinge.cli.libsvm.train:-q train.svm m", ("sklearn", "scipy.stats", "scipy.optimize", "hinge.cli.catalog")),
         ("hinge.cli.libsvm.predict:-q train.svm model out", ("sklearn", "scipy.linalg", "hinge.solvers")),
         ("hinge.cli.libsvm.scale:train.svm", ("sklearn", "scipy.linalg", "hinge.solvers")),
@@ -46,6 +50,7 @@ before = {EXECUTED}
 public = {{}}
 for name in {names}:
     module = importlib.import_module(name)
+    hasattr(module, '__all__')  # executes the module, which dir() does not
     public[name] = sorted(n for n in getattr(module, '__all__', dir(module)) if hasattr(module, n))
 print(json.dumps([sorted(before), public]))"""
     before, public = json.loads(python(POSTPONE + code))
@@ -54,6 +59,25 @@ print(json.dumps([sorted(before), public]))"""
         module = import_module(name)
         expected = {n for n in getattr(module, "__all__", vars(module)) if not n.startswith("_")}
         assert expected <= {*public[name], "annotations"}, name
+
+
+def test_functions_of_postponed_packages_execute_them_when_they_are_called(package, monkeypatch):
+    monkeypatch.setattr(startup, "POSTPONED_FUNCTIONS", {"postponed_package": frozenset({"add"})})
+    module = package("executed = True\ndef add(a, *, b):\n    return a + b\n")
+    from postponed_package import add
+
+    assert "executed" not in vars(module)
+    assert add(1, b=2) == 3
+    assert vars(module)["executed"]
+    assert (add.__module__, add.__name__) == ("postponed_package", "add")
+    assert add(3, b=4) == 7
+    assert module.add is vars(module)["add"] is not add
+
+
+def test_every_postponed_function_exists():
+    for name, functions in startup.POSTPONED_FUNCTIONS.items():
+        assert name in startup.POSTPONED
+        assert all(callable(getattr(import_module(name), function)) for function in functions)
 
 
 def test_submodule_of_a_postponed_package_executes_the_package_first():

@@ -82,6 +82,25 @@ def test_empty_interval_above_one():
     assert not model.history_.covered[empty].any()
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(("column", "value"), [("X", np.nan), ("y", np.nan), ("y", np.inf)])
+def test_rejected_samples_leave_no_trace(estimator, column, value):
+    """An interval is recorded only if its sample is learned."""
+    X, y = stream(60)
+    model = AdaptiveIntervals(estimator, alpha=0.2).fit(X[:50], y[:50])
+    bad = {"X": X[50:53].copy(), "y": y[50:53].copy()}
+    bad[column][1] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.partial_fit(bad["X"], bad["y"])
+    known = 50 + len(model.history_.y)
+    expected = AdaptiveIntervals(estimator, alpha=0.2).fit(X[:50], y[:50])
+    if known > 50:
+        expected.partial_fit(X[50:known], y[50:known])
+    assert model.alpha_ == expected.alpha_
+    assert_array_equal(model.scores_, expected.scores_)
+    assert_array_equal(model.predict_interval(X), expected.predict_interval(X))
+
+
 def test_invalid_arguments():
     X, y = stream(60)
     with pytest.raises(TypeError, match="partial_fit"):

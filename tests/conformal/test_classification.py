@@ -151,6 +151,32 @@ def test_invalid_arguments():
         ConformalClassifier(hinge.SVC(kernel="precomputed"), method="full").fit(X @ X.T, y)
 
 
+@pytest.mark.parametrize("size", [0, 0.0, 1.0, 1.5, 40, 41, -0.2, True, "a", np.nan])
+@pytest.mark.parametrize("make", [lambda **o: ConformalClassifier(hinge.SVC(), **o), ConformalDetector])
+def test_calibration_sizes_that_leave_no_sample_are_rejected(make, size):
+    X, y = data(40)
+    with pytest.raises((ValueError, TypeError), match=r"^calibration_size="):
+        make(calibration_size=size).fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [1, 0, 41, 2.5])
+@pytest.mark.parametrize("make", [lambda **o: ConformalClassifier(hinge.SVC(), **o), ConformalDetector])
+def test_numbers_of_folds_that_are_not_possible_are_rejected(make, cv):
+    X, y = data(40)
+    with pytest.raises((ValueError, TypeError), match=r"^cv="):
+        make(method="cross", cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_class_with_one_sample_is_named(method, classes):
+    X, y = data(40, classes)
+    y[y == "b"] = "a"
+    y[0] = "b"
+    with pytest.raises(ValueError, match=r"^(cv|calibration_size)=.*\['b'\]"):
+        ConformalClassifier(hinge.SVC(), method=method, random_state=0).fit(X, y)
+
+
 @pytest.mark.parametrize("nu", [0.05, 0.3, 1.0])
 @pytest.mark.parametrize("duplicates", [False, True])
 def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):

@@ -115,6 +115,20 @@ def test_cross_validation_with_few_samples_and_constant_features():
     assert_allclose(models[0].predict_interval(X), models[1].predict_interval(constant), atol=1e-10)
 
 
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_intervals_at_levels_above_one_half_are_empty_or_ordered(asymmetric):
+    """The lower end is a larger order statistic than the upper one."""
+    X, y = data()
+    model = JackknifePlus(hinge.SVR(gamma=0.3), asymmetric=asymmetric).fit(X, y)
+    low, high = model.predict_interval(X, [0.1, 0.5, 0.6, 0.9, 0.99, 1 - 1e-9]).transpose(1, 2, 0)
+    assert_array_equal(np.isnan(low), np.isnan(high))
+    empty = np.isnan(low)
+    assert (low[~empty] <= high[~empty]).all()
+    assert not empty[:2].any()
+    assert empty[4:].any() != asymmetric
+    assert coverage(y, np.stack([low[5], high[5]], axis=1)) < 0.2
+
+
 def test_zero_weights_leave_samples_out():
     X, y = data()
     weight = np.ones(40)

@@ -1,5 +1,8 @@
 """RankingSVM: agreement of all solvers, weights, input formats and errors."""
 
+import itertools
+import time
+
 import clarabel
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ from hinge.formulations import Ranking, preferences
 from hinge.kernels import RBF, PairAccess, open_access
 from hinge.losses import Hinge, SquaredHinge, loss_names, make_loss
 from hinge.problems import certify
+from hinge.ranking.queries import count_pairs
 from hinge.solvers import PairDescent
 
 
@@ -367,3 +371,28 @@ def test_kernel_values_much_larger_than_the_smoothing_are_accepted(seed):
     model = hinge.RankingSVM(C=2.0, kernel=hinge.kernels.Polynomial(3, 0.5, 1.0)).fit(X, np.arange(18) % 4)
     assert model.status_ is hinge.Status.SOLVED
     assert model.certificate_.relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_of_queries_of_all_sizes_are_complete_and_counted(seed):
+    """Small queries are compared at once, others one after the other."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 400))
+    query, grade = np.sort(rng.integers(0, int(rng.integers(1, 60)), n)), rng.integers(0, 4, n).astype(float)
+    query = query[rng.permutation(n)] if seed % 2 else query
+    first, second, starts = preferences(grade, query)
+    expected = {(i, j) for i in range(n) for j in range(n) if query[i] == query[j] and grade[i] > grade[j]}
+    assert set(zip(first.tolist(), second.tolist(), strict=True)) == expected
+    assert len(first) == len(expected) == count_pairs(grade, query) == starts[-1]
+    for low, high in itertools.pairwise(starts.tolist()):  # a block belongs to one query
+        assert len(set(query[first[low:high]].tolist())) == 1
+
+
+def test_pairs_that_take_longer_than_the_limit_are_not_constructed():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X, grade = rng.normal(size=(n, 2)), rng.integers(0, 5, n)
+    start = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"max_time=0.2 s does not suffice for the 1\d\d,\d\d\d,\d\d\d pairs"):
+        hinge.RankingSVM(max_time=0.2).fit(X, grade)
+    assert time.monotonic() - start <= 0.4

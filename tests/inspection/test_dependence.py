@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hinge
-from hinge.inspection import gradient, influence, partial_dependence
+from hinge.inspection import flip, gradient, influence, partial_dependence
 from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, ProductBSpline
 
 KERNELS = [
@@ -120,3 +120,13 @@ def test_influence_of_special_samples():
         influence(hinge.SVC().fit(X, y3), X, X, y3)
     with pytest.raises(TypeError, match="LinearSVC"):
         influence(hinge.LinearSVC().fit(X, labels), X, X, labels)
+
+
+@pytest.mark.parametrize("rows", [19, 21])
+def test_other_samples_than_those_of_the_fit_are_rejected(rows):
+    X, y = regression(21)
+    classifier = hinge.SVC().fit(X[:20], y[:20] > 0)
+    with pytest.raises(ValueError, match=f"X_train has {rows} rows, but the model was fitted with 20"):
+        influence(hinge.SVR().fit(X[:20], y[:20]), X[:2], X[:rows], y[:rows])
+    with pytest.raises(ValueError, match=f"X_train has {rows} rows, but the model was fitted with 20"):
+        flip(classifier, X[0], X[:rows], y[:rows] > 0)

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from hinge.control import RunControl
+from hinge.formulations import CSVC, SVR
 from hinge.kernels import RBF, open_access
 from hinge.problems import certify, optimal_offset
 from hinge.selection.cost_sequence import CostSequences, Limits
@@ -19,8 +20,10 @@ def folds():
     y = np.concatenate([y, 2 - y[:20]])
     rows = np.arange(len(y))
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    yield X, PairFold(rows[::5], [rows[y == c] for c in range(3)], weight)
-    yield X, RegressionFold(rows[::5], rows, X[:, 3] + 0.1 * y, weight, 0.05)
+    members = [rows[y == c] for c in range(3)]
+    yield X, PairFold(rows[::5], members, weight, lambda sign, cost, C: CSVC(sign, C * cost))
+    target = X[:, 3] + 0.1 * y
+    yield X, RegressionFold(rows[::5], rows, target, weight, lambda y, cost, C: SVR(y, C * cost, 0.05))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -18,9 +18,11 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.svm import SVR as TheirSVR
 
 import hinge
+from hinge.losses import loss_names
 from hinge.selection import grid
 
 COSTS = [0.03, 1.0, 30.0, 1000.0]
+FORMS = ("margin", "residual")
 
 
 def iris():
@@ -38,6 +40,11 @@ def cancer():
     return scale(X)[:400], np.array(["benign", "malignant"])[y[:400]]
 
 
+def mean_decision_value(estimator, X, y):
+    """A score that depends continuously on the decision function, unlike accuracy."""
+    return float(np.mean(np.tanh(estimator.decision_function(X)) ** 2))
+
+
 def assert_like_theirs(ours, theirs, y, slack=1):
     """Scores agree within `slack` samples in every split, and the best candidate is as good."""
     n = len(y) / ours.n_splits_
@@ -49,6 +56,26 @@ def assert_like_theirs(ours, theirs, y, slack=1):
     assert ours.cv_results_["params"] == theirs.cv_results_["params"]
     best = theirs.cv_results_["mean_test_score"]
     assert best[ours.best_index_] >= best.max() - 1.001 / len(y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("form", "loss"), [(form, loss) for form in FORMS for loss in loss_names(form)])
+def test_every_registered_loss_has_the_scores_of_its_estimator(form, loss, fit_intercept):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    y = X[:, 0] + 0.7 * random.normal(size=60)  # classes overlap, so that the offset is unique
+    if form == "margin":
+        estimator, y = hinge.SVC(loss=loss, decision_function_shape="ovo"), np.digitize(y, [-0.5, 0.5])
+    else:
+        estimator = hinge.SVR(loss=loss, epsilon=0.2)
+    estimator.set_params(tol=1e-7, fit_intercept=fit_intercept)
+    axes = {"C": [1.0, 10.0], "gamma": [0.2]}
+    scoring = None if form == "residual" else mean_decision_value
+    options = {"cv": 3, "scoring": scoring}
+    searches = grid(X, y, estimator=estimator, **axes, **options), GridSearchCV(estimator, axes, **options).fit(X, y)
+    ours, theirs = (search.cv_results_["mean_test_score"] for search in searches)
+    assert np.ptp(theirs) > 1e-3
+    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("data", [iris, digits, cancer])

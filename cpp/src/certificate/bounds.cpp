@@ -15,6 +15,9 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNearBound = 1e-10;  // a variable closer to a bound than this fraction of its box is at the bound
 constexpr double kShareOfBox = 0.01;  // of |p_v| times the width of the box, in the size of the terms
 constexpr int kMaxCorrections = 4;    // steps towards the equality rows before the rest is bounded
+constexpr double kShareOfSlack = 1e-3;  // of the largest slack: variables with less are used if there are no others
+constexpr double kShiftInside = 0x1p-40;  // part of the way by which variables at their bounds are moved inside
+constexpr double kMaxDefect = 0.5;    // of an approximate inverse, above which it is not used
 
 double rounded_up(double value) { return std::nextafter(value, kInf); }
 double rounded_down(double value) { return std::nextafter(value, -kInf); }
@@ -264,17 +267,17 @@ class BoundsOf {
       x[v] = low <= high ? std::clamp(x_.alpha[v], low, high) : x_.alpha[v];
     }
     const bool shared = rows_share_variables();
+    const Columns columns = shared ? columns_near(x) : Columns{};
     double cost = 0, moved = 0;
-    for (std::size_t k = 0; k < p_.totals.size(); ++k) {
-      if (shared) break;
-      correct(k, x);
-    }
-    if (shared) correct_shared(x);
-    for (std::size_t k = 0; k < p_.totals.size(); ++k) {
+    for (std::size_t k = 0; !shared && k < p_.totals.size(); ++k) correct(k, x);
+    if (shared) correct_shared(columns, x);
+    std::vector<double> missing(p_.totals.size());
+    for (std::size_t k = 0; k < missing.size(); ++k) {
       const BoundedSum rest = deficit(k, x);
-      const double missing = std::abs(rest.value()) + rest.error() + p_.totals_error * std::abs(p_.totals[k]);
-      cost += shared ? shared_cost(missing, x, moved) : remaining_cost(k, missing, x, moved);
+      missing[k] = std::abs(rest.value()) + rest.error() + p_.totals_error * std::abs(p_.totals[k]);
+      if (!shared) cost += remaining_cost(k, missing[k], x, moved);
     }
+    if (shared) cost = shared_cost(columns, missing, x, moved);
     if (!std::isfinite(cost)) return;
 
     // −D(x) = −D(α) − ∇D(α)ᵀ(x − α) − ½ (x − α)ᵀ(Q + ridge)(x − α)
@@ -304,56 +307,191 @@ class BoundsOf {
     found.moved = 1.001 * length;
   }
 
-  // ---- two rows with common variables ---------------------------------------------------------------------------
+  // ---- rows with common variables -------------------------------------------------------------------------------
 
   bool rows_share_variables() const {
-    if (p_.totals.size() < 2) return false;
-    for (std::size_t v = 0; v < size_; ++v)
-      if (row(0)[v] != 0 && row(1)[v] != 0) return true;
+    for (std::size_t v = 0; v < size_; ++v) {
+      std::size_t used = 0;
+      for (std::size_t k = 0; k < p_.totals.size(); ++k) used += row(k)[v] != 0;
+      if (used > 1) return true;
+    }
     return false;
   }
 
-  // Two variables far from their bounds whose columns of A are independent.
-  bool pair_of_columns(const std::vector<double>& x, std::size_t& i, std::size_t& j, double& determinant) const {
-    double best = 0;
-    i = j = size_;
-    const auto slack = [&](std::size_t v) { return std::min(x[v] - safe_lower(v), safe_upper(v) - x[v]); };
+  // Variables inside their box whose columns of A form a regular matrix B, and R ≈ B⁻¹, one row per variable.
+  struct Columns {
+    std::vector<std::size_t> variables;
+    std::vector<double> inverse;
+    double defect = kInf;  // bound on ‖I − R B‖ in the maximum norm; R is of use if it is below 1
+  };
+
+  double slack(std::size_t v, const std::vector<double>& x) const {
+    return std::min(x[v] - safe_lower(v), safe_upper(v) - x[v]);
+  }
+
+  Columns independent_columns(const std::vector<double>& x) const {
+    double most = 0;
+    for (std::size_t v = 0; v < size_; ++v) most = std::max(most, slack(v, x));
+    Columns best;
+    for (const double share : {kShareOfSlack, 0.0}) {
+      const double least = std::isinf(most) ? 0 : share * most;
+      Columns found = inverted(chosen_columns(x, least));
+      if (found.defect < best.defect) best = std::move(found);
+      if (best.defect < kMaxDefect) break;
+    }
+    return best;
+  }
+
+  // As `independent_columns`, after moving x a little towards zero, or into the interior of the box, if there are too few
+  // variables inside.  Both directions preserve homogeneous equality rows, the second one if every sample has two
+  // variables of opposite signs.
+  Columns columns_near(std::vector<double>& x) const {
+    Columns found = independent_columns(x);
+    if (found.defect < kMaxDefect || !zero_is_feasible() || satisfies_rows(x)) return found;
+    const double inside = 0.5 * *std::min_element(p_.upper.begin(), p_.upper.end());
+    for (const double target : {0.0, inside}) {
+      std::vector<double> moved(size_);
+      for (std::size_t v = 0; v < size_; ++v)
+        moved[v] = std::clamp(x[v] + kShiftInside * (target - x[v]), safe_lower(v), safe_upper(v));
+      found = independent_columns(moved);
+      if (found.defect < kMaxDefect) {
+        x = std::move(moved);
+        break;
+      }
+    }
+    return found;
+  }
+
+  // Modified Gram–Schmidt with column pivoting on the rows divided by their largest value.
+  std::vector<std::size_t> chosen_columns(const std::vector<double>& x, double least) const {
+    const std::size_t rows = p_.totals.size();
+    std::vector<std::size_t> inside, chosen;
     for (std::size_t v = 0; v < size_; ++v)
-      if (slack(v) > best) best = slack(v), i = v;
-    best = 0;
-    for (std::size_t v = 0; i < size_ && v < size_; ++v) {
-      const double det = row(0)[i] * row(1)[v] - row(1)[i] * row(0)[v];
-      const double size = std::abs(row(0)[i] * row(1)[v]) + std::abs(row(1)[i] * row(0)[v]);
-      if (std::abs(det) > 0.1 * size && slack(v) > best) best = slack(v), j = v, determinant = det;
+      if (const double free = slack(v, x); free > 0 && free >= least) inside.push_back(v);
+    std::vector<double> columns(inside.size() * rows);
+    for (std::size_t k = 0; k < rows; ++k) {
+      double largest = 0;
+      for (std::size_t v : inside) largest = std::max(largest, std::abs(row(k)[v]));
+      for (std::size_t i = 0; largest > 0 && i < inside.size(); ++i) columns[i * rows + k] = row(k)[inside[i]] / largest;
     }
-    return j < size_;
+    const auto product = [rows](const double* first, const double* second) {
+      double sum = 0;
+      for (std::size_t k = 0; k < rows; ++k) sum += first[k] * second[k];
+      return sum;
+    };
+    std::vector<double> direction(rows);
+    while (chosen.size() < rows) {
+      std::size_t pivot = inside.size();
+      double square = 0;
+      for (std::size_t i = 0; i < inside.size(); ++i)
+        if (const double own = product(&columns[i * rows], &columns[i * rows]); own > square) square = own, pivot = i;
+      if (pivot == inside.size()) break;
+      chosen.push_back(inside[pivot]);
+      for (std::size_t k = 0; k < rows; ++k) direction[k] = columns[pivot * rows + k] / std::sqrt(square);
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        const double part = product(&columns[i * rows], direction.data());
+        for (std::size_t k = 0; k < rows; ++k) columns[i * rows + k] -= part * direction[k];
+      }
+      std::fill_n(columns.begin() + static_cast<std::ptrdiff_t>(pivot * rows), rows, 0.0);
+    }
+    return chosen;
   }
 
-  void correct_shared(std::vector<double>& x) const {
-    std::size_t i, j;
-    double determinant = 0;
-    for (int step = 0; step < kMaxCorrections && pair_of_columns(x, i, j, determinant); ++step) {
-      const double first = deficit(0, x).value(), second = deficit(1, x).value();
-      const double move_i = (first * row(1)[j] - second * row(0)[j]) / determinant;
-      const double move_j = (row(0)[i] * second - row(1)[i] * first) / determinant;
-      x[i] = std::clamp(x[i] + move_i, safe_lower(i), safe_upper(i));
-      x[j] = std::clamp(x[j] + move_j, safe_lower(j), safe_upper(j));
+  Columns inverted(std::vector<std::size_t> variables) const {
+    const std::size_t m = p_.totals.size();
+    if (variables.size() < m) return {};
+    std::vector<double> matrix(m * m), inverse(m * m, 0.0);
+    for (std::size_t k = 0; k < m; ++k) {
+      for (std::size_t j = 0; j < m; ++j) matrix[k * m + j] = row(k)[variables[j]];
+      inverse[k * m + k] = 1;
+    }
+    for (std::size_t j = 0; j < m; ++j) {  // Gauss–Jordan elimination with row pivoting
+      std::size_t pivot = j;
+      for (std::size_t k = j + 1; k < m; ++k)
+        if (std::abs(matrix[k * m + j]) > std::abs(matrix[pivot * m + j])) pivot = k;
+      if (matrix[pivot * m + j] == 0) return {};
+      for (std::size_t c = 0; c < m; ++c) {
+        std::swap(matrix[j * m + c], matrix[pivot * m + c]);
+        std::swap(inverse[j * m + c], inverse[pivot * m + c]);
+      }
+      const double leading = matrix[j * m + j];
+      for (std::size_t c = 0; c < m; ++c) matrix[j * m + c] /= leading, inverse[j * m + c] /= leading;
+      for (std::size_t k = 0; k < m; ++k) {
+        const double factor = k == j ? 0 : matrix[k * m + j];
+        for (std::size_t c = 0; factor != 0 && c < m; ++c) {
+          matrix[k * m + c] -= factor * matrix[j * m + c];
+          inverse[k * m + c] -= factor * inverse[j * m + c];
+        }
+      }
+    }
+    double defect = 0;
+    for (std::size_t j = 0; j < m; ++j) {
+      double line = 0;
+      for (std::size_t c = 0; c < m; ++c) {
+        double sum = j == c ? 1 : 0, size = sum;
+        for (std::size_t k = 0; k < m; ++k) {
+          const double part = inverse[j * m + k] * row(k)[variables[c]];
+          sum -= part, size += std::abs(part);
+        }
+        line += std::abs(sum) + 2 * static_cast<double>(m + 2) * kUnitRoundoff * size;
+      }
+      defect = std::isnan(line) ? kInf : std::max(defect, 1.001 * line);
+    }
+    return {std::move(variables), std::move(inverse), defect};
+  }
+
+  void correct_shared(const Columns& columns, std::vector<double>& x) const {
+    const std::size_t m = p_.totals.size();
+    if (!(columns.defect < kMaxDefect)) return;
+    std::vector<double> missing(m);
+    for (int step = 0; step < kMaxCorrections; ++step) {
+      for (std::size_t k = 0; k < m; ++k) missing[k] = deficit(k, x).value();
+      for (std::size_t j = 0; j < m; ++j) {
+        double move = 0;
+        for (std::size_t k = 0; k < m; ++k) move += columns.inverse[j * m + k] * missing[k];
+        const std::size_t v = columns.variables[j];
+        x[v] = std::clamp(x[v] + move, safe_lower(v), safe_upper(v));
+      }
     }
   }
 
-  double shared_cost(double missing, const std::vector<double>& x, double& moved) const {
-    std::size_t i, j;
-    double determinant = 0, cost = 0;
-    if (missing == 0) return 0;
-    if (!pair_of_columns(x, i, j, determinant)) return kInf;
-    const double largest = std::max({std::abs(row(0)[i]), std::abs(row(1)[i]), std::abs(row(0)[j]), std::abs(row(1)[j])});
-    const double length = 2.001 * missing * largest / std::abs(determinant);
-    for (const std::size_t v : {i, j}) {
-      if (!(x[v] - safe_lower(v) >= 2 * length && safe_upper(v) - x[v] >= 2 * length)) return kInf;
+  // Bound on the increase of the objective by an exact correction δ of all rows at x: B δ = ε with |ε_k| ≤ missing_k, so
+  // that |δ_j| ≤ max_j Σ_k |R_jk| missing_k / (1 − ‖I − R B‖).
+  double shared_cost(const Columns& columns, const std::vector<double>& missing, const std::vector<double>& x,
+                     double& moved) const {
+    const std::size_t m = missing.size();
+    if (std::all_of(missing.begin(), missing.end(), [](double part) { return part == 0; })) return 0;
+    if (!(columns.defect < kMaxDefect)) return kInf;
+    double length = 0, cost = 0;
+    for (std::size_t j = 0; j < m; ++j) {
+      double line = 0;
+      for (std::size_t k = 0; k < m; ++k) line += std::abs(columns.inverse[j * m + k]) * missing[k];
+      length = std::max(length, line);
+    }
+    length = 1.001 * length / (1 - columns.defect);
+    for (const std::size_t v : columns.variables) {
+      if (!(slack(v, x) >= 2 * length)) return kInf;
       cost += length * (std::abs(slope(v)) + gradient_error(v) + ridge(v) * (std::abs(x[v] - x_.alpha[v]) + 2 * length));
       moved += length;
     }
     return cost;
+  }
+
+  bool satisfies_rows(const std::vector<double>& x) const {
+    for (std::size_t k = 0; k < p_.totals.size(); ++k) {
+      const BoundedSum rest = deficit(k, x);
+      if (rest.value() != 0 || rest.error() != 0) return false;
+    }
+    return true;
+  }
+
+  // Whether x = 0, at which the objective is zero, is feasible.
+  bool zero_is_feasible() const {
+    for (std::size_t k = 0; k < p_.totals.size(); ++k)
+      if (p_.totals[k] != 0) return false;
+    for (std::size_t v = 0; v < size_; ++v)
+      if (!(p_.lower[v] <= 0 && p_.upper[v] >= 0)) return false;
+    return true;
   }
 
   const BoundedProblem& p_;

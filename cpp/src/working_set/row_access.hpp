@@ -23,6 +23,9 @@ class RowAccess {
 
   std::int64_t misses() const { return store.misses() + discarded_; }
 
+  // Whether kernel values are computed, in blocks at less cost than alone, rather than read.
+  bool computed() const { return kernel_.cost() > 0; }
+
   // Estimated time to compute this many kernel values.
   double seconds_for(double values) const { return values_ > 0 ? seconds_ / values_ * values : 0; }
 

@@ -1,5 +1,5 @@
-// row_prefetch.hpp: kernel rows for steps on all active samples.  A missing row is fetched together with rows that will
-// probably be needed next.
+// row_prefetch.hpp: kernel rows for steps on all active samples.  A missing row is computed together with rows that will
+// probably be needed next; a row of a stored matrix is copied alone.
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,10 @@ class RowPrefetch {
   static constexpr std::size_t kMaxFetched = 96;  // rows of one fetch
 
   void fetch(std::size_t k, const Parallel& parallel) {
-    const std::size_t max_rows = std::min(rows_.store.capacity() / 2, kMaxFetched);
+    const std::size_t max_rows = rows_.computed() ? std::min(rows_.store.capacity() / 2, kMaxFetched) : 1;
     std::vector<std::int32_t> list{active_.samples()[k]};
     if (last_ >= 0 && last_ != list.front()) list.push_back(last_);
+    if (max_rows == 1) return rows_.fetch(list, parallel);
     const auto missing = [this](std::size_t l) { return !rows_.store.holds(active_.sample(l)); };
     const auto& families = active_.steps.families;
     for (const Family& family : families)

@@ -214,6 +214,7 @@ PATH = Command(
                 Argument(("--validation",), "data file for the validation error", "FILE", refers="file"),
                 Argument(("--cv",), "cross-validate with this number of folds", "N", convert=folds),
                 output("write the breakpoints to this file, one per line", "--breakpoints"),
+                output("write an interactive page of the path to this HTML file", "--explore"),
             ),
         ),
         Group(

@@ -10,7 +10,7 @@ ESTIMATORS = (
     "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR", "LinearOneClassSVM", "LowRankSVC", "LPSVC",
     "LPSVR", "IncrementalSVC", "IncrementalSVR", "IncrementalOneClassSVM", "OnlineSVC", "OnlineNuSVC", "OnlineSVR",
     "OnlineNoveltyDetector", "SlidingSVC", "SlidingSVR", "HeteroscedasticSVR", "RankingSVM", "TransductiveSVC",
-    "ParzenClassifier",
+    "ParzenClassifier", "SemiparametricSVC", "SemiparametricSVR", "RegularizationNetwork",
 )  # fmt: skip
 
 FORMATS = ("auto", "libsvm", "csv", "parquet", "npz")

@@ -1,10 +1,10 @@
 """Shorter start of a command: packages that most commands do not use are loaded on first use.
 
-scikit-learn imports scipy.stats, pandas and narwhals, and SciPy imports numpy.f2py and numpy.testing. They take two
-thirds of the start of `hinge train`, which uses none of them. `postpone_imports` puts a finder before those of Python:
-an import statement for one of the packages in `POSTPONED` creates a module that executes its code when an attribute
-of it is read. This is the mechanism of `importlib.util.LazyLoader`, whose modules are executed by every further import
-statement before Python 3.14.
+scikit-learn imports scipy.stats, joblib, pandas and narwhals, and SciPy imports numpy.f2py and numpy.testing. They
+take two thirds of the start of `hinge train`, which uses none of them. `postpone_imports` puts a finder before those of
+Python: an import statement for one of the modules in `POSTPONED` creates a module that executes its code when an
+attribute of it is read. This is the mechanism of `importlib.util.LazyLoader`, whose modules are executed by every
+further import statement before Python 3.14.
 
 Only the commands use it, never the library: `import hinge` in a program must not change how packages are imported.
 """
@@ -12,7 +12,7 @@ Only the commands use it, never the library: `import hinge` in a program must no
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -24,11 +24,21 @@ from typing import Any
 #: Packages that are executed on first use.
 POSTPONED = frozenset(
     {
-        "narwhals", "narwhals.stable", "narwhals.stable.v2", "numpy.f2py", "numpy.ma", "numpy.testing", "scipy.linalg",
-        "scipy.optimize", "scipy.sparse", "scipy.sparse.csgraph", "scipy.sparse.linalg", "scipy.spatial",
-        "scipy.special", "scipy.stats",
+        "joblib", "narwhals", "narwhals.stable", "narwhals.stable.v2", "numpy.f2py", "numpy.ma", "numpy.testing",
+        "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.sparse.csgraph", "scipy.sparse.linalg",
+        "scipy.spatial", "scipy.special", "scipy.stats", "sklearn.utils.parallel", "sklearn.utils.sparsefuncs",
     }
 )  # fmt: skip
+
+#: Functions that are imported by name, without being called: they are replaced by functions that execute the package.
+#: Without them, sklearn.utils would execute these packages, scipy.linalg and joblib.
+POSTPONED_FUNCTIONS = {
+    "joblib": frozenset({"cpu_count", "effective_n_jobs"}),
+    "scipy.sparse.csgraph": frozenset({"laplacian"}),
+    "scipy.sparse.linalg": frozenset({"cg"}),
+    "sklearn.utils.parallel": frozenset({"_get_threadpool_controller"}),
+    "sklearn.utils.sparsefuncs": frozenset({"sparse_matmul_to_dense"}),
+}
 
 _lock = RLock()  # one thread executes a postponed module, and others wait for it
 
@@ -38,16 +48,37 @@ class PostponedModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         """Execute the module, unless that is under way, and return the attribute."""
-        with _lock:
-            loader = self.__dict__.pop("_postponed", None)
-            if loader is not None:
-                try:
-                    loader.exec_module(self)
-                except BaseException:
-                    self.__dict__["_postponed"] = loader  # the next access fails in the same way
-                    raise
-                self.__class__ = ModuleType  # type: ignore[assignment]
+        if name == "__path__":  # read by `from MODULE import NAME`; packages have it from the beginning
+            raise AttributeError(f"module {self.__name__!r} has no attribute '__path__'")
+        if name in POSTPONED_FUNCTIONS.get(self.__name__, ()) and "_postponed" in self.__dict__:
+            return _postponed_function(self, name)
+        _execute(self)
         return ModuleType.__getattribute__(self, name)
+
+
+def _execute(module: ModuleType) -> None:
+    """Execute a postponed module, unless it has been executed or that is under way."""
+    with _lock:
+        loader = module.__dict__.pop("_postponed", None)
+        if loader is not None:
+            try:
+                loader.exec_module(module)
+            except BaseException:
+                module.__dict__["_postponed"] = loader  # the next access fails in the same way
+                raise
+            module.__class__ = ModuleType
+
+
+def _postponed_function(module: ModuleType, name: str) -> Callable[..., Any]:
+    """Return a function that calls the function of a postponed module, which is executed by the first call."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        _execute(module)
+        return getattr(module, name)(*args, **options)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = module.__name__
+    return call
 
 
 class _PostponingLoader(Loader):
@@ -103,7 +134,7 @@ class PostponingFinder(MetaPathFinder):
             return spec
         parent = sys.modules.get(name.rpartition(".")[0])
         if isinstance(parent, PostponedModule) and "_postponed" in parent.__dict__:
-            parent.__getattr__("__all__")  # an ordinary submodule expects that its package is executed first
+            _execute(parent)  # an ordinary submodule expects that its package is executed first
             module = sys.modules.get(name)
             if module is not None:  # Python continues with the specification of this module
                 module.__spec__ = spec_from_loader(name, _LoadedModule(module))

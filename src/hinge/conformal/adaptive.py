@@ -173,12 +173,14 @@ class AdaptiveIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         X, y = indexable(X), np.asarray(y, dtype=np.float64).ravel()
         if n_rows(X) != len(y):
             raise ValueError(f"y has {len(y)} values, but X has {n_rows(X)} rows")
+        if not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity; every sample needs a finite target")
         for k in range(len(y)):
             row = select_rows(X, slice(k, k + 1))
             center, width, target = float(self.estimator_.predict(row)[0]), self.half_width(), float(y[k])
             lower, upper = center - width, center + width
+            self.estimator_.partial_fit(row, y[k : k + 1])  # first: a sample that is rejected leaves no trace
             self._records.append((lower, upper, target, self.alpha_))
             self.alpha_ += self.rate * (self.alpha - (not lower <= target <= upper))
             self._scores.append(abs(target - center))
-            self.estimator_.partial_fit(row, y[k : k + 1])
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,20 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from hinge.conformal.label_addition import LabelAddition
 from hinge.conformal.quantiles import check_levels, lower_rank
-from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
+from hinge.conformal.samples import (
+    check_calibration_size,
+    check_folds,
+    indexable,
+    kernel_with_formula,
+    sample_blocks,
+    select_rows,
+)
 from hinge.conformal.scores import class_scores, count_at_least
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows
 from hinge.problems import Array
-from hinge.validation import check_choice, check_flag, check_integer, check_number
+from hinge.validation import check_choice, check_flag
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -110,22 +117,29 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_inductive(self, X: Any, y: NDArray[Any]) -> None:
-        check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
-        split = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
+        size = check_calibration_size(self.calibration_size, len(y), len(self.classes_))
+        single = np.bincount(self._label) == 1
+        if single.any():
+            self._raise_missing("calibration_size", single)
+        split = StratifiedShuffleSplit(1, test_size=size, random_state=self.random_state)
         ((train, calibration),) = split.split(np.empty(len(y)), y)
         self.estimator_ = clone(self._estimator()).fit(select_rows(X, train), y[train])
-        self._check_classes(self.estimator_, "calibration_size")
         scores = class_scores(self.estimator_, select_rows(X, calibration))
         self._calibrated = [(self.estimator_, self._own(scores, calibration), self._label[calibration])]
 
     def _fit_cross(self, X: Any, y: NDArray[Any]) -> None:
-        check_integer("cv", self.cv, 2)
+        check_folds(self.cv, len(y))
+        largest = int(np.bincount(self._label).max())
+        if self.cv > largest:
+            raise ValueError(f"cv={self.cv} exceeds the size of the largest class, {largest}; use fewer folds")
         self.estimator_ = clone(self._estimator()).fit(X, y)
         self._calibrated = []
         folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(np.empty(len(y)), y):
+            missing = np.bincount(self._label[train], minlength=len(self.classes_)) == 0
+            if missing.any():
+                self._raise_missing("cv", missing)
             model = clone(self._estimator()).fit(select_rows(X, train), y[train])
-            self._check_classes(model, "cv")
             scores = class_scores(model, select_rows(X, test))
             self._calibrated.append((model, self._own(scores, test), self._label[test]))
 
@@ -133,13 +147,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Scores of the samples for their own labels."""
         return scores[np.arange(len(rows)), self._label[rows]]
 
-    def _check_classes(self, model: Any, name: str) -> None:
-        if len(model.classes_) < len(self.classes_):
-            missing = sorted(set(self.classes_.tolist()) - set(model.classes_.tolist()), key=str)
-            raise ValueError(
-                f"{name}={getattr(self, name)!r} leaves no training sample of the classes {missing}; use a smaller "
-                "calibration part, or more samples of these classes"
-            )
+    def _raise_missing(self, name: str, missing: NDArray[np.bool_]) -> NoReturn:
+        raise ValueError(
+            f"{name}={getattr(self, name)!r} leaves no training or calibration sample of the classes "
+            f"{self.classes_[missing].tolist()}; use method='full', or more samples of these classes"
+        )
 
     def _fit_full(self, X: Any, y: NDArray[Any]) -> None:
         estimator = clone(self._estimator())

@@ -14,14 +14,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_levels, lower_rank, order_statistic, upper_rank
-from hinge.conformal.samples import indexable, select_rows
+from hinge.conformal.samples import check_folds, indexable, select_rows
 from hinge.estimators import SVR
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
 from hinge.estimators.incremental.removal import RemovalProblem, check_path_regressor
 from hinge.kernels import Precomputed, expand
 from hinge.problems import Array
-from hinge.validation import check_choice, check_flag, check_integer
+from hinge.validation import check_choice, check_flag
 
 #: Entries of the matrix of predictions by all models that are computed at a time.
 MAX_BLOCK_ENTRIES = 1 << 22
@@ -148,7 +148,8 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, 2), or (n_samples, 2, n_levels) for a sequence of levels
-            Lower and upper ends. They are infinite if α is below 1 / (n + 1).
+            Lower and upper ends. They are infinite if α is below 1 / (n + 1). NaN for empty intervals, which are
+            possible if α exceeds 1/2.
         """
         check_is_fitted(self)
         levels, single = check_levels(alpha)
@@ -175,7 +176,8 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             share = 0.5 * alpha if self.asymmetric else alpha
             result[:, 0, k] = order_statistic(low, lower_rank(share, n))
             result[:, 1, k] = order_statistic(high, upper_rank(share, n))
-        return result
+        empty = result[:, 0] > result[:, 1]
+        return np.where(empty[:, None], np.nan, result)
 
     def _scales(self, X: Any) -> Array:
         scale = np.asarray(self.scale(X), dtype=np.float64).ravel()
@@ -194,8 +196,8 @@ class JackknifePlus(_LeaveOutIntervals):
     Parameters
     ----------
     estimator : SVR, NuSVR or IncrementalSVR, optional
-        With a loss whose conjugate is quadratic: all losses of `SVR` except "polynomial" and "piecewise_polynomial".
-        Any regressor with ``method="refit"``. By default ``SVR()``.
+        With a loss whose conjugate is quadratic: all losses of `SVR`, "polynomial" and "piecewise_polynomial" with p =
+        2 only. Any regressor with ``method="refit"``. By default ``SVR()``.
     method : {"path", "refit"}, default="path"
         Remove samples along paths, or fit a clone of the estimator n times.
     asymmetric : bool, default=False
@@ -276,10 +278,7 @@ class CVPlus(_LeaveOutIntervals):
         self.scale = scale
 
     def _groups(self, n: int) -> list[NDArray[np.intp]]:
-        check_integer("cv", self.cv, 2)
-        if self.cv > n:
-            samples = "1 sample" if n == 1 else f"{n} samples"
-            raise ValueError(f"cv={self.cv} needs at least {self.cv} samples, but X has {samples}; use fewer folds")
+        check_folds(self.cv, n)
         folds = KFold(self.cv, shuffle=self.shuffle, random_state=self.random_state if self.shuffle else None)
         return [test for _, test in folds.split(np.empty(n))]
 

@@ -13,14 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.label_addition import SampleAddition
 from hinge.conformal.quantiles import check_level, lower_rank
-from hinge.conformal.samples import indexable, kernel_with_formula, sample_blocks, select_rows
+from hinge.conformal.samples import (
+    check_calibration_size,
+    check_folds,
+    indexable,
+    kernel_with_formula,
+    sample_blocks,
+    select_rows,
+)
 from hinge.conformal.scores import count_at_least
 from hinge.estimators import OneClassSVM
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows
 from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.problems import Array
-from hinge.validation import check_choice, check_integer, check_number
+from hinge.validation import check_choice
 
 
 class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
@@ -87,10 +94,10 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
             self._fit_full(X)
             return self
         if self.method == "inductive":
-            check_number("calibration_size", self.calibration_size, 0.0, open_low=True)
-            split = ShuffleSplit(1, test_size=self.calibration_size, random_state=self.random_state)
+            size = check_calibration_size(self.calibration_size, n)
+            split = ShuffleSplit(1, test_size=size, random_state=self.random_state)
         else:
-            check_integer("cv", self.cv, 2)
+            check_folds(self.cv, n)
             split = KFold(self.cv, shuffle=True, random_state=self.random_state)
         self._calibrated = []
         for train, test in split.split(np.empty(n)):

@@ -1,8 +1,9 @@
-"""Selection of rows, and the kernels of full conformal prediction."""
+"""Selection of rows, sizes of calibration parts, and the kernels of full conformal prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from hinge.estimators.common.validation import n_rows, take
 from hinge.estimators.incremental.removal import estimator_kernel
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
+from hinge.validation import check_integer, check_number
 
 #: Largest number of new samples that are in a window at the same time.
 MAX_NEW_SAMPLES = 64
@@ -33,6 +35,32 @@ def sample_blocks(X: Any) -> Iterator[Any]:
     """Return the rows of X in blocks of at most MAX_NEW_SAMPLES."""
     for first in range(0, n_rows(X), MAX_NEW_SAMPLES):
         yield take(X, np.arange(first, min(first + MAX_NEW_SAMPLES, n_rows(X))))
+
+
+def check_calibration_size(size: Any, n: int, smallest: int = 1) -> int:
+    """Return the number of calibration samples among n.
+
+    Raise unless both parts have at least `smallest` samples: one, or one of each class.
+    """
+    check_number("calibration_size", size, 0.0, open_low=True)
+    if size >= 1 and size != int(size):
+        raise ValueError(f"calibration_size={size!r} must be a share between 0 and 1, or a number of samples")
+    count = ceil(size * n) if size < 1 else int(size)
+    if (isinstance(size, float) and size == 1.0) or not smallest <= count <= n - smallest:
+        each = "one sample" if smallest == 1 else f"one sample of each of the {smallest} classes"
+        raise ValueError(
+            f"calibration_size={size!r} must leave at least {each} for training and for calibration, but X has {n} "
+            f"{'sample' if n == 1 else 'samples'}"
+        )
+    return count
+
+
+def check_folds(cv: Any, n: int) -> None:
+    """Raise unless n samples can be divided into `cv` folds."""
+    check_integer("cv", cv, 2)
+    if cv > n:
+        samples = "1 sample" if n == 1 else f"{n} samples"
+        raise ValueError(f"cv={cv} needs at least {cv} samples, but X has {samples}; use fewer folds")
 
 
 def kernel_with_formula(estimator: Any) -> Kernel:

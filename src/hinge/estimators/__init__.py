@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hinge.estimators.lp import LPSVC, LPSVR
     from hinge.estimators.online import OnlineNoveltyDetector, OnlineNuSVC, OnlineSVC, OnlineSVR
     from hinge.estimators.ranking import RankingSVM
+    from hinge.estimators.semiparametric import RegularizationNetwork, SemiparametricSVC, SemiparametricSVR
     from hinge.estimators.transductive import TransductiveSVC
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
     "ParzenClassifier",
     "PathProgress",
     "RankingSVM",
+    "RegularizationNetwork",
+    "SemiparametricSVC",
+    "SemiparametricSVR",
     "TransductiveSVC",
 ]
 
@@ -52,6 +56,7 @@ _FAMILIES = {
     "lp": ("LPSVC", "LPSVR"),
     "online": ("OnlineNoveltyDetector", "OnlineNuSVC", "OnlineSVC", "OnlineSVR"),
     "ranking": ("RankingSVM",),
+    "semiparametric": ("RegularizationNetwork", "SemiparametricSVC", "SemiparametricSVR"),
     "transductive": ("TransductiveSVC",),
 }
 _FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names}

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +13,7 @@ from hinge.control import RunControl
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Rule
-from hinge.estimators.common.training import Settings, Subproblem, resolve_loss, train
+from hinge.estimators.common.training import MAX_LATE_SAMPLES, Settings, Subproblem, resolve_loss, train
 from hinge.estimators.common.validation import TrainingData, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking
@@ -25,11 +24,16 @@ from hinge.model import Expansion
 from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
+from hinge.ranking.queries import count_pairs
 from hinge.solvers import Explanation, PairDescent, explain_method
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice, check_number
 
 #: Losses for which the kernel matrix of pairs is not needed.
 PAIR_DESCENT_LOSSES = (Hinge, SquaredHinge)
+
+#: Seconds for constructing a pair and its part of the certificate. Fits that would exceed `max_time` raise an error.
+PAIR_SECONDS = 2.5e-7
 
 #: Relative difference of `dual_coef_` and the sums of `pair_coef_` that `certify` attributes to rounding.
 COEFFICIENT_TOL = 1e-9
@@ -149,7 +153,7 @@ class RankingSVM(SingleFunctionEstimator):
         control = RunControl(self.max_time)
         with control.capture_signals(), rollback(self):
             data = self._validate(X, y, sample_weight, settings.kernel)
-            pairs, self.n_queries_ = self._pairs(data, qid, query_weight)
+            pairs, self.n_queries_ = self._pairs(data, qid, query_weight, control)
             trained = train(self, data, [Subproblem(None, pairs)], settings, control)
             store_function(self, data, trained)
             self.n_pairs_, self.pair_coef_ = len(pairs.first), pairs.pair_coefficients(trained.solutions[0].alpha)
@@ -182,10 +186,23 @@ class RankingSVM(SingleFunctionEstimator):
             check_positive_semidefinite(data.X)
         return data
 
-    def _pairs(self, data: TrainingData, qid: Any, query_weight: Any) -> tuple[Ranking, int]:
-        """The pairs of the training samples, and the number of queries; `qid` has one value per sample given to fit."""
+    def _pairs(
+        self, data: TrainingData, qid: Any, query_weight: Any, control: RunControl | None = None
+    ) -> tuple[Ranking, int]:
+        """The pairs of the training samples, and the number of queries; `qid` has one value per sample given to fit.
+
+        Raise a TimeoutError if the pairs would take longer than the remaining time of `control`.
+        """
         query, names = check_queries(qid, self.shape_fit_[0])
         weight = check_query_weight(query_weight, names)
+        remaining = None if control is None else control.remaining()
+        if remaining is not None and data.n > MAX_LATE_SAMPLES:
+            count = count_pairs(data.y, query[data.rows])
+            if PAIR_SECONDS * count > remaining:
+                raise TimeoutError(
+                    f"max_time={self.max_time:g} s does not suffice for the {count:,.0f} pairs of these samples; allow "
+                    "more time, or pass qid with smaller queries or fewer samples"
+                )
         loss = self._pair_loss()
         pairs = make_pairs(data.y, query[data.rows], float(self.C), self.weighting, data.weight, weight, loss)
         return pairs, len(names)

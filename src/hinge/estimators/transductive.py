@@ -25,6 +25,7 @@ from hinge.lowrank.source import Source
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
+from hinge.solvers import Explanation, explain_method
 from hinge.transduction import TimeLimitReached, Transduction, share_correction, stratified_folds
 from hinge.validation import check_choice, check_number
 
@@ -195,6 +196,17 @@ class TransductiveSVC(KernelClassifier):
             raise ValueError("kernel='precomputed' has no values for unlabeled samples; use a kernel of the samples")
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: paths need a convex problem")
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
+        self._check_parameters()
+        n = np.shape(X)[0]
+        reasons = (
+            f"{n} labeled samples; every unlabeled sample is one more",
+            "labels are switched, and the cost of unlabeled samples is increased, along exact paths of weights",
+        )
+        difference = "the problem has discrete variables, the labels: solutions of many convex problems are followed"
+        return explain_method("parametric_active_set", reasons, n, 1, difference)
 
     def _with_unlabeled(
         self, data: ClassificationData, X_unlabeled: Any, kernel: Kernel, n_given: int

@@ -18,11 +18,12 @@ from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.estimators.kernel.one_class import BOUNDARY_TOL, OneClassEstimator
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
+from hinge.estimators.semiparametric.functions import additive_model
 from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
-from hinge.model import DictionaryModel, KernelModel, LinearModel
+from hinge.model import DictionaryModel, KernelModel, LinearModel, PartlyLinearModel
 
-Model: TypeAlias = KernelModel | DictionaryModel | LinearModel
+Model: TypeAlias = KernelModel | DictionaryModel | LinearModel | PartlyLinearModel
 Terms: TypeAlias = tuple[KernelTerm | LinearTerm, ...]
 
 
@@ -59,6 +60,9 @@ RULES: dict[type, Rule] = {
     KernelClassifier: Rule(_FITTED, Output.PAIRS),
     estimators.TransductiveSVC: Rule(_FITTED, Output.SIGN),
     estimators.ParzenClassifier: Rule(_FITTED, Output.LARGEST),
+    estimators.SemiparametricSVC: Rule(additive_model, Output.LARGEST),
+    estimators.SemiparametricSVR: Rule(additive_model, Output.VALUE),
+    estimators.RegularizationNetwork: Rule(additive_model, Output.VALUE),
     estimators.LowRankSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LPSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LinearSVC: Rule(_LINEAR, Output.LARGEST),
@@ -113,6 +117,8 @@ def _terms(model: Model) -> Terms:
     """The terms of the functions, without those whose coefficients are zero."""
     if isinstance(model, LinearModel):
         return (LinearTerm(np.asarray(model.weights, dtype=np.float64)),)
+    if isinstance(model, PartlyLinearModel):
+        return (*_terms(model.expansion), *_terms(model.linear))
     if isinstance(model, DictionaryModel):
         return tuple(term for part in model.parts for term in _terms(part))
     nodes = kernel_nodes(model.kernel)

@@ -8,6 +8,7 @@ from hinge.formulations.nu_svc import BALANCES, NuSVC, equivalent_C
 from hinge.formulations.nu_svr import NuSVR
 from hinge.formulations.one_class import OneClass, OneClassCost, linear_one_class, without_half_space
 from hinge.formulations.ranking import WEIGHTINGS, Ranking, pair_weights, preferences
+from hinge.formulations.semiparametric import Semiparametric, SemiparametricExpansion, independent_functions
 from hinge.formulations.svr import SVR, linear_regression
 
 __all__ = [
@@ -22,8 +23,11 @@ __all__ = [
     "OneClass",
     "OneClassCost",
     "Ranking",
+    "Semiparametric",
+    "SemiparametricExpansion",
     "equivalent_C",
     "equivalent_nu",
+    "independent_functions",
     "linear_classification",
     "linear_one_class",
     "linear_regression",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +18,12 @@ from hinge.problems import Array, Dual, Problem
 
 #: Samples per part of a long query: a block of pairs has the samples of at most two parts.
 PART_SIZE = 512
+
+#: Queries that are compared at once, if none of them has more samples than this.
+COMPARED_QUERIES, MAX_PADDED_SAMPLES = 1024, 64
+
+#: Samples of a higher and a lower relevance, and the numbers of pairs of the blocks.
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
 
 #: Weightings of the pairs of a query.
 WEIGHTINGS = ("uniform", "gain")
@@ -73,25 +81,50 @@ def preferences(
 
     Queries with more than 2 · PART_SIZE samples are divided into parts, and every two parts make a block.
     """
-    first, second, counts = [], [], [0]
+    first, second, counts = [], [], [np.zeros(1, dtype=np.int64)]
     order = np.argsort(query, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(query[order])) + 1):
-        members = np.sort(members)
-        parts = np.array_split(members, -(-len(members) // PART_SIZE)) if len(members) > 2 * PART_SIZE else [members]
-        for a in range(len(parts)):
-            for b in range(a, len(parts)):
-                block = parts[a] if a == b else np.concatenate([parts[a], parts[b]])
-                better = relevance[block][:, None] > relevance[block][None, :]
-                if a != b:  # pairs within a part belong to another block
-                    better[: len(parts[a]), : len(parts[a])] = better[len(parts[a]) :, len(parts[a]) :] = False
-                i, j = np.nonzero(better)
-                if len(i):
-                    first.append(block[i])
-                    second.append(block[j])
-                    counts.append(len(i))
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(query[order])) + 1, [len(order)]])
+    for begin in range(0, len(starts) - 1 if len(order) else 0, COMPARED_QUERIES):
+        bounds = starts[begin : begin + COMPARED_QUERIES + 1]
+        if np.max(np.diff(bounds)) <= min(MAX_PADDED_SAMPLES, 2 * PART_SIZE):
+            found = [_small_queries(relevance, order, bounds)]
+        else:
+            found = [
+                block
+                for low, high in itertools.pairwise(bounds.tolist())
+                for block in _blocks_of_query(relevance, order[low:high])
+            ]
+        for left, right, sizes in found:
+            first.append(left)
+            second.append(right)
+            counts.append(sizes[sizes > 0])
     empty = [np.empty(0, dtype=np.intp)]
     left, right = np.concatenate(first or empty), np.concatenate(second or empty)
-    return left.astype(np.int32), right.astype(np.int32), np.cumsum(counts).astype(np.int64)
+    return left.astype(np.int32), right.astype(np.int32), np.cumsum(np.concatenate(counts)).astype(np.int64)
+
+
+def _small_queries(relevance: Array, order: NDArray[np.intp], starts: NDArray[np.intp]) -> Pairs:
+    """Return (first, second, sizes) of consecutive queries, compared at once after padding to the same size."""
+    sizes = np.diff(starts)
+    slots = np.arange(max(1, int(np.max(sizes))))
+    position = np.minimum(starts[:-1, None] + slots, len(order) - 1)
+    members = order[position]
+    grades = np.where(slots < sizes[:, None], relevance[members], np.nan)  # comparisons with NaN are false
+    block, i, j = np.nonzero(grades[:, :, None] > grades[:, None, :])
+    return members[block, i], members[block, j], np.bincount(block, minlength=len(sizes))
+
+
+def _blocks_of_query(relevance: Array, members: NDArray[np.intp]) -> Iterator[Pairs]:
+    """Yield (first, second, [size]) of the blocks of a query."""
+    parts = np.array_split(members, -(-len(members) // PART_SIZE)) if len(members) > 2 * PART_SIZE else [members]
+    for a in range(len(parts)):
+        for b in range(a, len(parts)):
+            block = parts[a] if a == b else np.concatenate([parts[a], parts[b]])
+            better = relevance[block][:, None] > relevance[block][None, :]
+            if a != b:  # pairs within a part belong to another block
+                better[: len(parts[a]), : len(parts[a])] = better[len(parts[a]) :, len(parts[a]) :] = False
+            i, j = np.nonzero(better)
+            yield block[i], block[j], np.array([len(i)])
 
 
 def pair_weights(

@@ -18,8 +18,9 @@ from hinge.estimators.common.validation import validate_features
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.estimators.linear.base import LinearEstimator
 from hinge.estimators.online.base import OnlineEstimator
+from hinge.estimators.semiparametric.functions import additive_model
 from hinge.kernels import FunctionKernel, Precomputed
-from hinge.model import DictionaryModel, KernelModel, LinearModel
+from hinge.model import DictionaryModel, KernelModel, LinearModel, PartlyLinearModel
 from hinge.problems import Array
 
 
@@ -90,7 +91,7 @@ def functions_of(model: Any, output: str = "classes") -> Functions:
     return Functions(mixed, mixing.T @ weights, intercept @ mixing, names)
 
 
-def _fitted_model(model: Any) -> KernelModel | DictionaryModel | LinearModel:
+def _fitted_model(model: Any) -> KernelModel | DictionaryModel | LinearModel | PartlyLinearModel:
     module, modules = type(model).__module__, [base.__module__ for base in type(model).__mro__]
     if not (isinstance(model, BaseEstimator) and any(name.startswith("hinge.") for name in modules)):
         raise TypeError(
@@ -101,6 +102,8 @@ def _fitted_model(model: Any) -> KernelModel | DictionaryModel | LinearModel:
         return model._learner.model()
     if isinstance(model, LinearEstimator):
         return model._model()
+    if hasattr(model, "function_coef_"):
+        return additive_model(model)
     if "model_" not in vars(model):
         raise TypeError(
             f"model is a {type(model).__name__}, which has no decision function; pass a classifier or a regressor"
@@ -114,6 +117,8 @@ def _parts(model: Any, d: int) -> tuple[tuple[KernelModel, ...], Array]:
     if isinstance(model, LinearModel):
         weights: Any = model.weights
         return (), np.asarray(weights.toarray() if sp.issparse(weights) else weights, dtype=np.float64).reshape(n, d)
+    if isinstance(model, PartlyLinearModel):
+        return _parts(model.expansion, d)[0], _parts(model.linear, d)[1]
     if isinstance(model, DictionaryModel):
         found = [_parts(part, d)[0] for part in model.parts if len(part.coefficients)]
         return tuple(part for parts in found for part in parts), np.zeros((n, d))

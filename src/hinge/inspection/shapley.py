@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge import _core
@@ -14,6 +13,7 @@ from hinge.inspection.functions import Functions, dense_samples, functions_of
 from hinge.inspection.groups import feature_groups
 from hinge.inspection.normal_form import Term, normal_form
 from hinge.problems import Array
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice
 
 

@@ -44,6 +44,7 @@ def flip(
     if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
         raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")
     check_is_fitted(model)
+    _check_training_samples(model, X_train)
     class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
     same = IncrementalSVC(
         C=model.C, kernel=model.model_.kernel, class_weight=class_weight, cache_size=model.cache_size
@@ -95,6 +96,9 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
         if not isinstance(model, IncrementalEstimator):
             raise ValueError(f"{type(model).__name__} does not store its training samples; pass X_train and y_train")
         X_train, y_train, sample_weight = model.training_data_
+    else:
+        check_is_fitted(model)
+        _check_training_samples(model, X_train)
     unfitted = clone(model)
     if not isinstance(model.model_.kernel, Precomputed):
         unfitted.kernel = model.model_.kernel  # γ as it was fitted
@@ -122,3 +126,12 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     result = np.zeros((n_rows(X), n_rows(X_train)))
     result[:, data.rows] = values
     return result
+
+
+def _check_training_samples(model: Any, X_train: Any) -> None:
+    """Raise if X_train cannot be the samples of `fit`, whose effect would be that on another model."""
+    if isinstance(model, IncrementalEstimator):
+        return  # updates change the number of samples
+    n, fitted = n_rows(X_train), model.shape_fit_[0]
+    if n != fitted:
+        raise ValueError(f"X_train has {n} rows, but the model was fitted with {fitted}; pass the arguments of fit")

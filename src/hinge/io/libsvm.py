@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
-import sys
 import zlib
 from collections.abc import Iterator
 from numbers import Integral
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from hinge import _core
 from hinge.io.replacement import Path, replacing
 from hinge.kernels.samples import view
+from hinge.threads import effective_n_jobs
 from hinge.validation import as_floats, as_samples
 
 READ_BYTES = 32 << 20  # text read at a time
@@ -216,7 +216,7 @@ def read_blocks(
         "zero_based": bool(zero_based),
         "strict": bool(strict),
         "features": -1 if n_features is None else n_features,
-        "threads": _threads(n_jobs),
+        "threads": effective_n_jobs(n_jobs),
     }
     line, name, has_query = 1, source_name(path), None
     try:
@@ -235,15 +235,6 @@ def read_blocks(
         if getattr(error, "errno", None) is not None:  # raised by the operating system, not by the decompressor
             raise
         raise ValueError(f"{name}, line {line} or later: the compressed file is damaged or cut off ({error})") from None
-
-
-def _threads(n_jobs: int | None) -> int:
-    """Number of threads. joblib is not loaded if it has no influence: its import takes longer than reading a file."""
-    if n_jobs is None and "joblib" not in sys.modules:
-        return 1
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))
 
 
 def source_name(path: Source) -> str:

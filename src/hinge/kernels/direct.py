@@ -20,7 +20,7 @@ from hinge.kernels.functions import Linear
 LARGEST_FACTOR = 1.000001
 
 #: Columns whose products with a vector are summed in double precision; sums of such blocks are added in double-double.
-SUMMED_COLUMNS = 32
+SUMMED_COLUMNS = 8
 
 
 @dataclass(frozen=True)

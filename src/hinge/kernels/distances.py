@@ -23,6 +23,11 @@ BLOCK_BYTES = 1 << 26  # size of a temporary array
 CANCELLATION = 1e-4  # squared distances below this multiple of ‖x‖² + ‖z‖² are computed from differences
 DENSE_FEATURES = 256  # features of sparse samples that are converted to dense at a time
 
+#: Squared distances with bounds on their errors are computed from differences, which have the smallest errors, up to
+#: this number of features, where they cost about as much as exp, and up to this number of operations.
+DIFFERENCE_FEATURES = 64
+DIFFERENCE_OPERATIONS = 1e8
+
 
 def as_float(X: Data, name: str = "X") -> Data:
     """Return X as a two-dimensional float64 array or CSR array."""
@@ -69,6 +74,11 @@ def squared_distances(X: Data, Z: Data) -> Array:
 
 def bounded_squared_distances(X: Data, Z: Data) -> tuple[Array, Array]:
     """‖xᵢ − zⱼ‖² and bounds on the rounding errors.                                            docs/math (611)"""
+    features, dense = X.shape[1], not sparse.issparse(X) and not sparse.issparse(Z)
+    few = features <= DIFFERENCE_FEATURES or X.shape[0] * Z.shape[0] * features <= DIFFERENCE_OPERATIONS
+    if dense and few:
+        distances = np.asarray(scipy.spatial.distance.cdist(X, Z, "sqeuclidean"))
+        return distances, 1.01 * UNIT_ROUNDOFF * (features + 2) * distances + features * SMALLEST_NORMAL
     error = np.empty((X.shape[0], Z.shape[0]))
     return _squared_distances(X, Z, error), error
 

@@ -3,8 +3,8 @@
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
-from hinge.paths.lasso import LassoPath, ReweightedLasso, lasso_path, lasso_weight_path, reweighted_lasso
-from hinge.paths.linear_program import LPPath, lp_path
+from hinge.paths.l1.lasso import LassoPath, ReweightedLasso, lasso_path, lasso_weight_path, reweighted_lasso
+from hinge.paths.l1.linear_program import LPPath, lp_path
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
 from hinge.paths.path import PathModel, SolutionPath
 from hinge.paths.quadratic_loss.path import QuadraticLossPath

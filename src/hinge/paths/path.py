@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,6 +274,10 @@ class SolutionPath(PiecewisePath):
     def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
         return self.validation_error(X, y, sample_weight).best()
+
+    def explore(self, file: Any, X_val: Any = None, y_val: Any = None, **options: Any) -> Any:
+        """Write an interactive page of the path; see `hinge.plotting.explore`."""
+        return import_module("hinge.plotting.explorer").explore(self, file, X_val, y_val, **options)
 
     def _check_loaded(self) -> None:
         """Raise if the arrays of a loaded path are inconsistent."""

@@ -1,10 +1,22 @@
-"""Plots of models and paths with the Display convention of scikit-learn. Requires matplotlib (the extra `plot`)."""
+"""Plots of models and paths, and interactive pages of paths.
+
+The plots have the Display convention of scikit-learn and require matplotlib (the extra `plot`). The pages do not.
+"""
 
 from hinge.plotting.boundary import DecisionBoundary
 from hinge.plotting.convergence import Convergence
+from hinge.plotting.explorer import explore
 from hinge.plotting.grid import GridDisplay
 from hinge.plotting.intervals import IntervalDisplay
 from hinge.plotting.paths import PathDisplay
 from hinge.plotting.shapley import ShapleyDisplay
 
-__all__ = ["Convergence", "DecisionBoundary", "GridDisplay", "IntervalDisplay", "PathDisplay", "ShapleyDisplay"]
+__all__ = [
+    "Convergence",
+    "DecisionBoundary",
+    "GridDisplay",
+    "IntervalDisplay",
+    "PathDisplay",
+    "ShapleyDisplay",
+    "explore",
+]

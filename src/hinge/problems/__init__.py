@@ -29,7 +29,7 @@ from hinge.problems.optimality import Optimality, optimality
 from hinge.problems.parametric import ParametricProblem, parametric_problem
 from hinge.problems.problem import Dual, Problem, Quadratic, dot
 from hinge.problems.separable import Array, Diagonal, LossTerm, Separable
-from hinge.problems.solution import History, Solution
+from hinge.problems.solution import History, KnownBounds, Solution
 from hinge.problems.status import Status
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Diagonal",
     "Dual",
     "History",
+    "KnownBounds",
     "KnownProducts",
     "LPProblem",
     "LPSolution",

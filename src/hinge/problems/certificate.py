@@ -112,6 +112,20 @@ class Certificate:
         share = relative(gap, primal, dual, scale)
         return cls(primal, dual, gap, share, violation, infeasibility, mu, primal, dual, convex, min(rounding, gap))
 
+    @classmethod
+    def of_bounds(cls, found: Bounds | _core.Bounds, mu: Array, convex: bool | None) -> Self:
+        """Return the certificate with these bounds, at the multipliers μ."""
+        return cls.of(
+            found.upper,
+            found.lower,
+            found.kkt_violation,
+            found.infeasibility,
+            mu,
+            convex,
+            found.rounding,
+            found.scale,
+        )
+
     def proves(self, tol: float) -> bool:
         """Whether the point is feasible and optimal to within `tol`; False if the kernel is known to be indefinite."""
         finite = np.isfinite(self.kkt_violation)
@@ -124,8 +138,10 @@ class Certificate:
         """
         if self.convex is False:
             return self
-        primal = min(self.primal, float(np.fmin.reduce(history.primal[history.exact], initial=np.inf)))
-        dual = max(self.dual, float(np.fmax.reduce(history.dual, initial=-np.inf)))
+        primal, dual = history.best_bounds()
+        primal, dual = min(self.primal, primal), max(self.dual, dual)
+        if primal == self.best_primal and dual == self.best_dual:
+            return self
         if self.convex is None and dual - primal > CROSSING_TOL * (abs(primal) + abs(dual)):
             return replace(self, convex=False)  # bounds of a convex problem do not cross
         if dual > primal:  # the matrix is indefinite by its rounding errors
@@ -220,16 +236,22 @@ def certify(
     else:
         mu = np.ascontiguousarray(mu, dtype=np.float64)
     found = bounds(problem, alpha, mu, gradient, NO_ERROR if error is None else error)
-    return Certificate.of(
-        found.upper,
-        found.lower,
-        found.kkt_violation,
-        found.infeasibility,
-        mu,
-        convex,
-        found.rounding,
-        found.scale,
-    )
+    if found.lower < 0 and share_variables(problem.A) and zero_is_feasible(problem):
+        # The value of the null model: few points near α satisfy rows that share variables.
+        found = Bounds(found.upper, 0.0, *(getattr(found, name) for name in Bounds._fields[2:]))
+    return Certificate.of_bounds(found, mu, convex)
+
+
+def share_variables(rows: Array) -> bool:
+    """Whether equality rows have variables in common."""
+    return len(rows) > 1 and bool(np.any(np.count_nonzero(rows, axis=0) > 1))
+
+
+def zero_is_feasible(problem: Problem) -> bool:
+    """Whether α = 0 satisfies all constraints. Without a term, or with one that is zero there, its value is zero."""
+    if problem.term is not None and np.any(problem.term.value(np.zeros(problem.size)) != 0):
+        return False
+    return not problem.d.any() and bool(np.all((problem.lower <= 0) & (problem.upper >= 0)))
 
 
 class Bounds(NamedTuple):
@@ -402,7 +424,7 @@ def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
     rows = problem.A
     if problem.term is not None:
         return offset_by_bisection(problem, alpha, gradient)
-    if len(rows) == 2 and np.any((rows[0] != 0) & (rows[1] != 0)):
+    if len(rows) > 1 and share_variables(rows):
         return offset_by_linear_program(problem, alpha, gradient)
     alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
     mu = np.empty(len(rows))

@@ -41,7 +41,7 @@ def offset_by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Arra
     Here x(μ) maximizes −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimized alternately.
     """
     rows, mu = problem.A, np.zeros(len(problem.A))
-    shared = len(rows) == 2 and bool(np.any((rows[0] != 0) & (rows[1] != 0)))
+    shared = len(rows) > 1 and bool(np.any(np.count_nonzero(rows, axis=0) > 1))
     for _ in range(30 if shared else 1):
         before = mu.copy()
         for k, row in enumerate(rows):

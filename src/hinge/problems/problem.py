@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge import _core
 from hinge.kernels import Access, GramAccess, Precomputed, SubsetAccess, open_access
 from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.problems.separable import Array, Diagonal, Separable
@@ -46,6 +50,14 @@ class Quadratic:
         if sign.ndim != 1 or sign.size % max(n, 1) or not (np.abs(sign) == 1.0).all():
             raise ValueError(f"sign must hold +1 or -1 for every variable, and a multiple of n={n} values")
         vars(self).update(sign=sign, n=n, size=sign.size, slots=sign.size // max(n, 1))
+
+    @classmethod
+    def of_signs(cls, access: Access, sign: Array) -> Quadratic:
+        """Return Q for signs that have been checked: a contiguous array of float64, ±1 for every variable."""
+        n, size = access.n, sign.size
+        quadratic = cls.__new__(cls)
+        vars(quadratic).update(access=access, sign=sign, n=n, size=size, slots=size // max(n, 1))
+        return quadratic
 
     @classmethod
     def dense(cls, matrix: Array) -> Quadratic:
@@ -109,8 +121,9 @@ class Quadratic:
 class Problem:
     """min ½αᵀQα + pᵀα + h(α)  subject to  Aα = d,  lower ≤ α ≤ upper.              docs/math (1), (311)
 
-    A has zero, one or two rows; bounds may be infinite. h, the `term`, is a sum of convex functions of one variable
-    each, and None for most formulations. `size` is the number of variables.
+    Most formulations have zero, one or two rows A; only interior-point methods accept rows that share variables. Bounds
+    may be infinite. h, the `term`, is a sum of convex functions of one variable each, and None for most formulations.
+    `size` is the number of variables.
 
     `bounds_error` and `totals_error` bound the relative rounding errors of the bounds (and of h) and of d, which
     certificates include: the costs of samples are rounded products of C and weights.
@@ -139,8 +152,6 @@ class Problem:
                 raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
             arrays[name] = value
         vars(self).update(arrays, size=size)
-        if rows > 2:
-            raise ValueError(f"A has {rows} rows; zero, one or two equality rows are supported")
         if not (np.isfinite(self.p).all() and np.isfinite(self.A).all() and np.isfinite(self.d).all()):
             raise ValueError("p, A and d must be finite")
         if not (self.lower <= self.upper).all():  # also if one of them is NaN
@@ -148,6 +159,16 @@ class Problem:
         highest, lowest = np.maximum.reduce(self.lower, initial=-np.inf), np.minimum.reduce(self.upper, initial=np.inf)
         if highest == np.inf or lowest == -np.inf:
             raise ValueError("lower = +inf or upper = -inf leaves no finite value for a variable")
+
+    @cached_property
+    def has_zero(self) -> bool:
+        """Whether zero is within the bounds of every variable."""
+        return not ((self.lower > 0).any() or (self.upper < 0).any())
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether every variable has finite bounds."""
+        return bool(np.isfinite(self.upper - self.lower).all())
 
     def gradient(self, alpha: Array) -> Array:
         """Return Qα + p, the gradient of the objective without h."""
@@ -294,12 +315,21 @@ def unsigned_problem(
     bounds_error: float = 0.0,
     totals_error: float = 0.0,
 ) -> Problem:
-    """Return problem (1) in α = sign ∘ β from the linear term and the bounds of β."""
-    first, second = sign * lower, sign * upper
-    # adding zero turns −0.0, the product of a zero bound and a negative sign, into 0.0
-    low, high = np.minimum(first, second) + 0.0, np.maximum(first, second) + 0.0
-    quadratic = Quadratic(access, sign)
-    return Problem(quadratic, sign * linear, rows, total, low, high, term, bounds_error, totals_error)
+    """Return problem (1) in α = sign ∘ β from the linear term and the bounds of β.
+
+    The arrays are checked by the compiled core: there is a problem for every pair of classes.
+    """
+    sign, linear, lower, upper = map(np.ascontiguousarray, (sign, linear, lower, upper), repeat(np.float64))
+    p, low, high, valid = _core.unsigned_variables(sign, linear, lower, upper)
+    if not valid or sign.size % max(access.n, 1) or not all(map(isfinite, total.tolist())):
+        quadratic = Quadratic(access, sign)  # raises the error, as does the problem
+        return Problem(quadratic, p, rows, total, low, high, term, bounds_error, totals_error)
+    problem = Problem.__new__(Problem)
+    vars(problem).update(
+        Q=Quadratic.of_signs(access, sign), p=p, A=np.ascontiguousarray(rows), d=total, lower=low, upper=high,
+        term=term, bounds_error=bounds_error, totals_error=totals_error, size=sign.size,
+    )  # fmt: skip
+    return problem
 
 
 def group_rows(group: NDArray[np.int8], sign: Array, factors: Array) -> Array:

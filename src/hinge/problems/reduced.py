@@ -232,8 +232,9 @@ def _lower_bound(
     `f` are the values of a function with signs, `lower` bounds −½αᵀf − pᵀα − h(α) after a correction of length `moved`.
     Without `function` these are the values of Σᵢ βᵢ k(xᵢ, ·) itself.
     """
+    homogeneous = not np.any(problem.d) and bool(np.all((problem.lower <= 0) & (problem.upper >= 0)))
     if not np.isfinite(lower):
-        return lower
+        return 0.0 if lower == -np.inf and homogeneous and problem.term is None else lower
     products = alpha * f
     inner = math.fsum(products.tolist())
     radius = float(np.sum(np.abs(alpha) * (error + 8 * UNIT_ROUNDOFF * (np.abs(f) + np.abs(problem.p)))))
@@ -247,7 +248,6 @@ def _lower_bound(
     size = float(np.max(np.abs(f) + error, initial=0.0)) + distance * largest
     linear = lower + 0.5 * (inner - radius) - OUTWARD * size * moved
     square = OUTWARD * (math.sqrt(square) + largest * moved) ** 2
-    homogeneous = not np.any(problem.d) and bool(np.all((problem.lower <= 0) & (problem.upper >= 0)))
     t = float(np.clip(linear / square, 0.0, 1.0)) if homogeneous and square > 0 else 1.0
     value = t * linear - 0.5 * t * t * square
     return value - 16 * UNIT_ROUNDOFF * (abs(lower) + abs(inner) + abs(t * linear) + t * t * square)

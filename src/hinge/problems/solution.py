@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,6 +88,16 @@ class History:
 run_columns = attrgetter(*(f.name for f in fields(History)))
 
 
+class KnownBounds(NamedTuple):
+    """Bounds of a problem, and the objects for which they were computed: copies with changes have no bounds."""
+
+    problem: Any
+    alpha: Array
+    mu: Array
+    gradient: Array
+    bounds: Any
+
+
 @dataclass(frozen=True)
 class Solution:
     """Point of problem (1), with status and history.
@@ -100,6 +110,7 @@ class Solution:
     `remainder`: rounding errors of (alpha, mu), if the solver knows them to more than double precision. The gap then
     refers to the sums, docs/math (379).
     `gradient_error`: bound on the errors of the gradient; None if it is not known.
+    `known_bounds`: the bounds that the certificate consists of, if they were computed together with the solution.
     """
 
     alpha: Array
@@ -116,6 +127,13 @@ class Solution:
     counters: Mapping[str, int] = field(default_factory=dict)
     remainder: tuple[Array, Array] | None = None
     gradient_error: float | None = None
+    known_bounds: KnownBounds | None = None
+
+    def bounds_of(self, problem: Any) -> Any:
+        """Return the bounds of `problem` that were computed at this point, or None."""
+        known = self.known_bounds
+        same = known is not None and known.problem is problem and known.alpha is self.alpha and known.mu is self.mu
+        return known.bounds if known is not None and same and known.gradient is self.gradient else None
 
     @property
     def point(self) -> tuple[Array, Array]:

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.formulations import CSVC, SVR, Formulation
+from hinge.formulations import Formulation
 from hinge.problems import Array
 
 Index = NDArray[np.intp]
+Formulate = Callable[[Array, Array, float], Formulation]  # labels ±1 or targets, cost of every sample for C = 1, C
 Expand = Callable[[Array, Index, Index], Array]  # coefficients (functions × train), train, test → functions × test
 
 
@@ -53,6 +54,7 @@ class PairFold:
     test: Index
     members: list[Index]  # training samples of every class
     cost: Array  # of every sample for C = 1
+    formulate: Formulate
 
     def parts(self) -> list[Part]:
         return [self._part(first, second) for first, second in combinations(self.members, 2)]
@@ -61,7 +63,7 @@ class PairFold:
         samples = np.concatenate([first, second])
         sign = np.repeat([1.0, -1.0], [len(first), len(second)])
         cost = self.cost[samples]
-        return Part(samples, lambda C: CSVC(sign, C * cost))
+        return Part(samples, lambda C: self.formulate(sign, cost, C))
 
     def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
         """Return decision values. The kernel values of a class are used once, for all pairs and costs together."""
@@ -85,17 +87,17 @@ class PairFold:
 
 @dataclass(frozen=True)
 class RegressionFold:
-    """ε-regression."""
+    """Regression."""
 
     test: Index
     train: Index
     y: Array
     cost: Array
-    epsilon: float
+    formulate: Formulate
 
     def parts(self) -> list[Part]:
         y, cost = self.y[self.train], self.cost[self.train]
-        return [Part(self.train, lambda C: SVR(y, C * cost, self.epsilon))]
+        return [Part(self.train, lambda C: self.formulate(y, cost, C))]
 
     def decide(self, solved: list[PartSolutions], expand: Expand, run: Callable[..., Any]) -> Array:
         values = np.asarray(expand(solved[0].coefficients, self.train, self.test), dtype=np.float64)

@@ -196,8 +196,8 @@ def _preliminary_search(search: Search, options: tuple[Any, ...], verbose: bool)
     return found
 
 
-#: Estimators that can be searched: kernel estimators, with the loss that the search supports, and linear estimators.
-KERNEL = {SVC: "hinge", SVR: "epsilon_insensitive"}
+#: Estimators that can be searched.
+KERNEL = (SVC, SVR)
 LINEAR = (LinearSVC, LinearSVR)
 
 
@@ -222,14 +222,8 @@ def unsupported(estimator: Any) -> str | None:
     remedy = "sklearn.model_selection.GridSearchCV"
     if type(estimator) not in KERNEL:
         return f"{type(estimator).__name__} is not supported by this search; use {remedy}"
-    loss = KERNEL[type(estimator)]
-    if estimator.loss != loss:
-        return f"loss={estimator.loss!r} is not supported by this search, only {loss!r}; use {remedy}"
-    if not estimator.fit_intercept:
-        return (
-            "fit_intercept=False is not supported by this search, which computes an intercept for every problem; use "
-            f"{remedy}"
-        )
+    if not isinstance(estimator.loss, str) and any(np.ndim(value) > 0 for value in vars(estimator.loss).values()):
+        return f"loss={estimator.loss!r} has one value per sample, which cannot be divided into folds; use {remedy}"
     if estimator.solver not in ("auto", "working_set"):
         return f"solver={estimator.solver!r} is not supported by this search: use solver='auto', or {remedy}"
     return None
@@ -247,6 +241,8 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
     if epsilon is not None:
         if not isinstance(template, SVR | LinearSVR):
             raise ValueError(f"epsilon={epsilon!r} is a parameter of regression; remove it, or pass estimator=SVR()")
+        if not isinstance(template.loss, str):
+            raise ValueError(f"epsilon={epsilon!r} is not used by loss={template.loss!r}; remove it, or name the loss")
         axes["epsilon"] = values_of("epsilon", epsilon)
     if any(np.ndim(value) > 0 for value in axes.get("epsilon", [getattr(template, "epsilon", 0.0)])):
         raise ValueError(

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
 
-from hinge.estimators.common.validation import TrainingData
+from hinge.estimators.common.validation import ClassificationData, TrainingData
+from hinge.formulations import Formulation
 from hinge.kernels import Kernel, cache_bytes, make_kernel
-from hinge.problems import Status
-from hinge.selection.cost_sequence import CostSequences, Limits
-from hinge.selection.folds import Fold, PairFold, RegressionFold
+from hinge.problems import Array, Status
+from hinge.selection.cost_sequence import CostSequences, Limits, is_box_constrained
+from hinge.selection.folds import Fold, Formulate, PairFold, RegressionFold
 from hinge.selection.matrix import SharedMatrix
 from hinge.selection.scores import classification_scores, regression_scores
 from hinge.selection.search import Search
 from hinge.solvers.blas_threads import single_thread
 from hinge.solvers.time_budget import fits, matrix_seconds
+
+#: Label and cost of a problem of one sample.
+_ONE = np.ones(1)
 
 
 class KernelSearch(Search):
@@ -50,6 +57,8 @@ class KernelSearch(Search):
     def run(self) -> None:
         """Fill the tables, one gamma after the other."""
         cost = float(max(self.axes.get("C", [self.template.C]))) * float(np.max(self.weight, initial=1.0))
+        if not is_box_constrained(self._formulate(self.template.get_params().get("epsilon"))(_ONE, _ONE, 1.0)):
+            cost = math.inf  # coefficients are not bounded by C
         matrix = SharedMatrix(self.X, self.template.tol, cost, self.budget, self.threads)
         sequences: dict[Any, CostSequences] = {}
         with single_thread(), ThreadPoolExecutor(self.threads) as pool:
@@ -86,18 +95,39 @@ class KernelSearch(Search):
         limits = Limits(self.template.tol, self.template.max_iter, self.budget, self.threads)
         return CostSequences([self._fold(k, epsilon) for k in splits], self.costs, limits)
 
+    def _formulate(self, epsilon: float | None) -> Formulate:
+        """Return (labels ±1 or targets, costs for C = 1, C) → formulation, as `fit` of the estimator builds it."""
+
+        @cache
+        def estimator_of(C: float) -> Any:
+            estimator = copy(self.template)  # `clone` would inspect the signature for every C
+            vars(estimator).update({"C": C} if epsilon is None else {"C": C, "epsilon": epsilon})
+            return estimator
+
+        def formulate(y: Array, cost: Array, C: float) -> Formulation:
+            rows = np.arange(len(y))
+            if self.classifies:  # the first of the sorted classes is positive
+                classes, weight = np.array([-1.0, 1.0]), np.ones(2)
+                data: TrainingData = ClassificationData(None, -y, cost, rows, classes, weight)
+            else:
+                data = TrainingData(None, y, cost, rows)
+            (subproblem,) = estimator_of(float(C))._subproblems(data)
+            formulation: Formulation = subproblem.formulation
+            return formulation
+
+        return formulate
+
     def _fold(self, k: int, epsilon: float | None) -> Fold:
-        train, test = self.train(k), self.splits[k][1]
+        train, test, formulate = self.train(k), self.splits[k][1], self._formulate(epsilon)
         if not self.classifies:
-            assert epsilon is not None
-            return RegressionFold(test, train, self.y, self.weight, float(epsilon))
+            return RegressionFold(test, train, self.y, self.weight, formulate)
         labels = self.y[train]
         classes = np.unique(labels)
         cost = self.weight.copy()
         if self.template.class_weight is not None:
             by_class = compute_class_weight(self.template.class_weight, classes=classes, y=labels)
             cost[train] *= by_class[np.searchsorted(classes, labels)]
-        return PairFold(test, [train[labels == label] for label in classes], cost)
+        return PairFold(test, [train[labels == label] for label in classes], cost, formulate)
 
     def _score(
         self,

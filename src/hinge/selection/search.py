@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -22,6 +21,7 @@ from hinge.problems import Array
 from hinge.selection.folds import Index
 from hinge.selection.result import GridResult, tabulate
 from hinge.selection.scores import scorer_of
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_sample_weight
 
 

@@ -27,6 +27,9 @@ INTERIOR_POINT_TOL = 1e-8
 #: Cost of the interior-point method in working-set steps per sample. It is not used if `max_iter` allows fewer steps.
 STEPS_PER_SAMPLE = 20
 
+#: Steps that take as long as the interior-point method for few samples, most of which is independent of their number.
+SMALL_PROBLEM_STEPS = 100_000
+
 #: Factor by which the step budget of the working-set method is multiplied if the interior-point method fails, as for a
 #: kernel that is not positive semidefinite, or if the problem may be unbounded.
 LAST_BUDGET_FACTOR = 5
@@ -130,9 +133,7 @@ class Auto(WorkingSetOptions):
         slow = []
         for k, solution in enumerate(solutions):
             error = solution.error if error is None else error
-            if solution.status is Status.MAX_ITER and (
-                budgets[k] != self.max_iter or self._allows_dense(problems[k])
-            ):
+            if solution.status is Status.MAX_ITER and (budgets[k] != self.max_iter or self._allows_dense(problems[k])):
                 slow.append(k)
         for k in slow:
             error = control.interrupt if error is None else error
@@ -261,17 +262,19 @@ class Auto(WorkingSetOptions):
 
 def step_budget(n: int) -> int:
     """Steps of the working-set method that take about as long as an interior-point method for n samples."""
-    return 20_000 + n * n // 4 if n <= MAX_DENSE_SAMPLES else default_max_steps(n)
+    return SMALL_PROBLEM_STEPS + n * n // 4 if n <= MAX_DENSE_SAMPLES else default_max_steps(n)
 
 
 def needs_interior_point(problem: Problem) -> bool:
     """Whether decomposition methods do not apply: h cannot be folded into Q, or equality rows share variables."""
     general = problem.term is not None and not (isinstance(problem.term, Diagonal) and not problem.has_common_descent())
-    return general or (len(problem.A) > 1 and bool(np.any(np.count_nonzero(problem.A, axis=0) > 1)))
+    return general or (len(problem.A) > 1 and bool(((problem.A[0] != 0) & (problem.A[1] != 0)).any()))
 
 
 def is_bounded(problem: Problem) -> bool:
     """Whether every variable has finite bounds or a positive diagonal term; otherwise there may be no solution."""
+    if problem.is_box:
+        return True
     bounded = np.isfinite(problem.upper - problem.lower)
     if isinstance(problem.term, Diagonal):
         bounded |= problem.term.d > 0

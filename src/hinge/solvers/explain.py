@@ -130,15 +130,19 @@ def _difference(name: str, recommended: str, automatic: bool) -> str:
             "working sets need only the kernel rows of relevant samples; small solutions are polished to the same "
             "precision, and the interior-point method is the fallback"
         )
-    return "the kernel matrix has low rank, or the loss requires an interior-point method"
+    return "the kernel matrix has low rank, or the loss or the equality rows require an interior-point method"
 
 
 def _explain_convex(problem: Problem, reasons: list[str]) -> str:
     """The solver of a problem that decomposition methods do not accept; adds to `reasons`."""
     n = problem.Q.n
-    reasons.append(
-        "the conjugate of the loss is not quadratic, or the tube is not constant: only interior-point methods solve it"
-    )
+    if len(problem.A) > 1 and (problem.A != 0).sum(axis=0).max() > 1:
+        reasons.append(f"{len(problem.A)} equality rows share variables: only interior-point methods solve it")
+    else:
+        reasons.append(
+            "the conjugate of the loss is not quadratic, or the tube is not constant: only interior-point methods "
+            "solve it"
+        )
     if n > MAX_DENSE_SAMPLES and is_factorable(problem) and (rank := estimated_rank(problem)) is not None:
         reasons.append(f"{_rank_statement(problem, rank)}: an iteration on its factor costs O(nr²)")
         return "low_rank_interior_point"
@@ -199,7 +203,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     Parameters
     ----------
     estimator : estimator
-        A kernel, linear, low-rank, ℓ1-regularized, online or ranking estimator, fitted or not.
+        A kernel, linear, low-rank, ℓ1-regularized, online, ranking, incremental or transductive estimator, fitted or
+        not.
     X, y, sample_weight
         The arguments of `fit`.
 
@@ -212,7 +217,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) ->
     if explained is None:
         name = type(estimator).__name__
         raise TypeError(
-            f"explain does not support {name}; it supports kernel, linear, low-rank, LP, online and ranking estimators"
+            f"explain does not support {name}, which has no solver: it supports all estimators that solve an "
+            "optimization problem"
         )
     explanation: Explanation = explained(X, y, sample_weight)
     return explanation

@@ -51,24 +51,25 @@ def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
     """
     start = np.zeros(problem.p.size) if alpha is None else np.array(alpha, dtype=np.float64)
     if start.shape != (problem.p.size,) or not np.isfinite(start).all():
-        raise ValueError(
-            f"start has shape {start.shape}; pass {problem.p.size} finite values, one for every variable"
-        )
+        raise ValueError(f"start has shape {start.shape}; pass {problem.p.size} finite values, one for every variable")
     point = np.clip(start, problem.lower, problem.upper)
     if alpha is None and not problem.d.any() and not point.any():
         return point
     for row, target in zip(problem.A, problem.d, strict=True):
-        _correct_row(problem, point, row, target)
-        _correct_row(problem, point, row, target)  # the rounding error of a large correction
+        if _correct_row(problem, point, row, target):
+            _correct_row(problem, point, row, target)  # the rounding error of a large correction
     return point
 
 
-def _correct_row(problem: Problem, point: Array, row: Array, target: float) -> None:
-    """Move variables of `row` towards their bounds, one after the other, until rowᵀ point = target."""
+def _correct_row(problem: Problem, point: Array, row: Array, target: float) -> bool:
+    """Move variables of `row` towards their bounds, one after the other, until rowᵀ point = target.
+
+    Returns whether the point was changed.
+    """
     missing = target - dot(row, point)
     scale = dot(np.abs(row), np.abs(point)) + abs(target)
     if abs(missing) <= ROW_ROUNDING * scale:
-        return
+        return False
     support = np.flatnonzero(row)
     rises = (row[support] > 0) == (missing > 0)
     bound = np.where(rises, problem.upper[support], problem.lower[support])
@@ -84,6 +85,7 @@ def _correct_row(problem: Problem, point: Array, row: Array, target: float) -> N
     full = (share >= capacity) & (capacity > 0)
     moved = point[support] + np.sign(missing) * share / row[support]
     point[support] = np.where(full, bound, moved)
+    return True
 
 
 def complementary(problem: Problem, alpha: Array) -> Array:

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 import hinge
+from hinge.estimators.common.warm_start import WarmStart
 from hinge.solvers import SMO
 from reference.cases import CLASSIFIERS, NAMES, PARAMETERS, data, values
 
@@ -154,3 +155,33 @@ class TestColdStart:
         model = make(name, warm_start=True, solver="smo").fit(X, y)
         steps = model.n_iter_
         np.testing.assert_array_equal(model.set_params(warm_start=False).fit(X, y).n_iter_, steps)
+
+
+@pytest.mark.parametrize("name", WITH_C)
+@pytest.mark.parametrize("grid", [10.0 ** np.arange(2, -3, -1.0), 1.3 ** np.arange(8)])
+def test_rescaled_starts_reach_the_cold_solutions(name, grid):
+    X, y = data(name, n=120)
+    warm, cold_steps, warm_steps = make(name, warm_start="rescale", solver="smo"), 0, 0
+    for C in grid:
+        cold = make(name, solver="smo", C=C).fit(X, y)
+        warm.set_params(C=C).fit(X, y)
+        np.testing.assert_allclose(values(warm, X), values(cold, X), atol=1e-6)
+        cold_steps, warm_steps = cold_steps + np.sum(cold.n_iter_), warm_steps + np.sum(warm.n_iter_)
+    if grid[1] / grid[0] > 0.5 and name != "NuSVR":
+        assert warm_steps < cold_steps
+
+
+def test_rescaling_preserves_the_equality_constraint_and_is_not_clipping():
+    last = WarmStart([np.array([0.0, 1.0, 4.0, 4.0])], [np.full(4, 4.0)])
+    (rescaled,) = last.adapted_to([np.full(4, 1.0)], rescale=True)
+    (clipped,) = last.adapted_to([np.full(4, 1.0)])
+    np.testing.assert_array_equal(rescaled, [0.0, 0.25, 1.0, 1.0])
+    np.testing.assert_array_equal(clipped, [0.0, 1.0, 1.0, 1.0])
+    (unbounded,) = last.adapted_to([np.full(4, np.inf)], rescale=True)
+    np.testing.assert_array_equal(unbounded, last.alpha[0])
+
+
+def test_an_unknown_warm_start_is_rejected():
+    X, y = data("SVC", n=40)
+    with pytest.raises(ValueError, match="warm_start='scaled'"):
+        hinge.SVC(warm_start="scaled").fit(X, y)

@@ -190,6 +190,14 @@ def test_explain_states_the_solver_and_the_reasons():
         (hinge.LPSVC(), "linear_programming", "interior_point"),
         (hinge.LowRankSVC(), "reduced_basis_newton", "interior_point"),
         (hinge.RankingSVM(), "pair_descent", "interior_point"),
+        (hinge.IncrementalSVC(), "parametric_active_set", "interior_point"),
+        (hinge.IncrementalSVR(), "parametric_active_set", "interior_point"),
+        (hinge.IncrementalOneClassSVM(), "parametric_active_set", "interior_point"),
+        (hinge.TransductiveSVC(), "parametric_active_set", "interior_point"),
+        (hinge.recipes.SlidingSVC(), "parametric_active_set", "interior_point"),
+        (hinge.SemiparametricSVC(), "interior_point", "interior_point"),
+        (hinge.SemiparametricSVR(), "interior_point", "interior_point"),
+        (hinge.RegularizationNetwork(functions="linear"), "interior_point", "interior_point"),
         (hinge.OnlineSVC(), "stochastic_gradient", "stochastic gradient descent"),
         (hinge.OnlineSVR(), "stochastic_gradient", "stochastic gradient descent"),
         (hinge.OnlineNoveltyDetector(), "stochastic_gradient", "stochastic gradient descent"),
@@ -201,7 +209,7 @@ def test_explain_compares_the_choice_with_the_decision_tree(estimator, solver, r
     explanation = explain(estimator, X, y)
     assert explanation.solver == solver
     assert explanation.recommended == recommended
-    same = solver in ("InteriorPoint", "stochastic_gradient")
+    same = solver in ("InteriorPoint", "interior_point", "stochastic_gradient")
     assert (explanation.difference == "") == same
     assert ("differs because" in str(explanation)) == (not same)
 

@@ -107,5 +107,3 @@ def test_invalid_fit_intercept_is_rejected():
     X, y = classes()
     with pytest.raises(TypeError, match="fit_intercept='no' must be True or False"):
         hinge.SVC(fit_intercept="no").fit(X, y)
-    with pytest.raises(ValueError, match="fit_intercept=False is not supported by this search"):
-        hinge.selection.grid(X, y, C=[1, 10], estimator=hinge.SVC(fit_intercept=False))

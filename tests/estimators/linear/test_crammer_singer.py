@@ -5,10 +5,11 @@ import signal
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge import LinearSVC, Status
 from hinge.control import RunControl
-from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer
+from hinge.problems import Bias, CrammerSingerProblem, certify_crammer_singer, crammer_singer
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.interior_point import crammer_singer as crammer_singer_interior
 from hinge.solvers.interior_point.crammer_singer import interior_point_fallback, is_small
@@ -153,3 +154,29 @@ def test_small_costs_do_not_cause_cancellation(C):
     solution = CoordinateDescent(tol=1e-8, method="descent", max_iter=1000).solve_crammer_singer(problem)
     assert solution.status is Status.SOLVED
     assert certify_crammer_singer(problem, solution.weights, solution.offset, solution.alpha).relative_gap <= 1e-8
+
+
+def test_the_certificate_at_the_time_limit_has_a_lower_bound_only():
+    """For many samples the certificate is not computed after the limit; `certify` computes it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = LinearSVC(multi_class="crammer_singer", max_time=1e-6)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.status_ is Status.TIME_LIMIT
+    assert (model.certificate_.primal, model.certificate_.dual) == (np.inf, 0.0)
+    assert 0 < model.certify(X, y).primal < np.inf
+
+
+def test_blocks_of_samples_give_the_same_certificate(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.digitize(X[:, 0] + rng.normal(size=300), [-0.5, 0.5])
+    model = LinearSVC(multi_class="crammer_singer").fit(X, y)
+    whole = model.certify(X, y)
+    monkeypatch.setattr(crammer_singer, "BLOCK_ROWS", 32)
+    parts = model.certify(X, y)
+    assert parts.primal == pytest.approx(whole.primal, rel=1e-13)
+    assert parts.dual == pytest.approx(whole.dual, rel=1e-13)
+    assert parts.kkt_violation == pytest.approx(whole.kkt_violation, rel=1e-9, abs=1e-12)

@@ -290,11 +290,3 @@ def test_bounds_of_a_stopped_fit_are_valid():
             stopped = LowRankSVC(n_basis=60, basis="random", tol=1e-6, max_iter=steps).fit(X, y).certificate_
         assert stopped.infeasibility <= 1e-9
         assert stopped.dual <= optimum.primal <= stopped.primal * (1 + 1e-5)
-
-
-@pytest.mark.parametrize(
-    "estimator", [hinge.IncrementalSVC(), hinge.IncrementalSVR(), hinge.TransductiveSVC()], ids=repr
-)
-def test_estimators_with_one_solver_cannot_be_explained(estimator):
-    with pytest.raises(TypeError, match=f"explain .*{type(estimator).__name__}"):
-        hinge.solvers.explain(estimator, X, np.arange(len(X)) % 2)

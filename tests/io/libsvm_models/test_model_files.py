@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hinge
-from hinge.io import ModelFileError, load_libsvm_model, save_libsvm_model
+from hinge.io import ModelFileError, load, load_libsvm_model, save, save_libsvm_model
+from hinge.io.libsvm_models.text import read_model
 from hinge.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
 
 KERNELS = (Linear(), Polynomial(3, 0.2, 1.0), RBF(0.3), Sigmoid(0.1, 0.2))
@@ -315,3 +316,32 @@ class TestOtherLibraries:
         save_libsvm_model(model, tmp_path / "again")
         labels, _, _ = linear.predict(y.tolist(), X, linear.load_model(str(tmp_path / "again")), "-q")
         assert np.allclose(np.array(labels)[clear], model.predict(X)[clear], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_probabilities_survive_and_mean_the_same_in_libsvm(name, n_classes, tmp_path):
+    X, y, t = samples(n=120, n_classes=n_classes)
+    model = fitted(name, X, y, t, probability=True, **KERNEL_MODELS[name])
+    save_libsvm_model(model, tmp_path / "m")
+    loaded = load_libsvm_model(tmp_path / "m")
+    assert np.allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-10, atol=1e-12)
+    assert np.allclose(loaded.probA_, model.probA_)
+    assert np.allclose(loaded.probB_, model.probB_)
+    save(loaded, tmp_path / "m.hinge")
+    assert np.array_equal(load(tmp_path / "m.hinge").predict_proba(X), loaded.predict_proba(X))
+    record = read_model(tmp_path / "m", X.shape[1])
+    theirs = record.probabilities(record.decision_values(X))[:, np.argsort(record.labels)]
+    agrees = theirs.argmax(axis=1) == model.predict_proba(X).argmax(axis=1)  # hinge's largest is that of `predict`
+    assert agrees.mean() > 0.8
+    assert np.allclose(theirs[agrees], model.predict_proba(X)[agrees], atol=1e-10 if n_classes == 2 else 0.02)
+
+
+def test_files_with_and_without_probabilities_have_or_lack_the_methods(tmp_path):
+    X, y, t = samples()
+    save_libsvm_model(fitted("SVC", X, y, t), tmp_path / "m")
+    assert not hasattr(load_libsvm_model(tmp_path / "m"), "predict_proba")
+    model = fitted("SVC", X, y, t, probability=True)
+    model.set_params(probability=False).fit(X, y)
+    save_libsvm_model(model, tmp_path / "m")
+    assert b"probA" not in (tmp_path / "m").read_bytes()

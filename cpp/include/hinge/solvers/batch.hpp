@@ -1,7 +1,9 @@
 // batch.hpp: several problems over samples of one kernel matrix, solved by the working-set method: the pairs of a
 // one-vs-one classifier or the folds of a cross-validation.
-// Small problems run in parallel, one thread each; a problem that dominates the work uses all threads.  Every solution
-// is bit-identical with that of the problem alone.  Only the calling thread calls the run control.
+// Small problems run in parallel, one thread each; a problem that dominates the work uses all threads.  If there are few
+// samples, the kernel matrix is computed once for all problems.  Solutions do not depend on the number of threads, and
+// agree with those of the problems alone up to the rounding of kernel values.  Only the calling thread calls the run
+// control.
 #pragma once
 
 #include <array>

@@ -52,6 +52,7 @@ struct SmoResult {
   double f_error = 0;  // bound on the error of f; infinite if it is not known
   double run_error = 0;  // the same along the run, without polishing
   double travel = 0;   // the sum of the absolute changes of β in the run
+  std::size_t snapshots = 0;  // recorded so far, if the run had several stages
 };
 
 template <class T>  // T: type of the stored rows, float or double

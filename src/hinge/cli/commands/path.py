@@ -23,12 +23,14 @@ from hinge.io import save
 from hinge.paths import (
     Best,
     PiecewiseQuadratic,
+    SolutionPath,
     StepFunction,
     epsilon_path,
     nu_path,
     one_vs_one_paths,
     regularization_path,
 )
+from hinge.plotting.explorer import explorer_html
 from hinge.problems import Status
 
 #: Estimator with the same solutions as the path, for every parameter and task.
@@ -48,21 +50,24 @@ def run(arguments: Namespace) -> int:
     _check(arguments)
     inputs = (arguments.data, arguments.validation, arguments.sample_weight)
     check_outputs(arguments.output, arguments.model, inputs=inputs)
-    check_outputs(arguments.breakpoints, inputs=inputs, devices=True, standard_output=True)
+    check_outputs(arguments.breakpoints, arguments.explore, inputs=inputs, devices=True, standard_output=True)
     samples = read_samples(arguments)
     scaler, X = scaled(arguments, samples)
     start = time.perf_counter()
     path = _path(arguments, estimator, X, samples.y)
     seconds = time.perf_counter() - start
-    best = None
+    best, data = None, ()
     if arguments.validation is not None:
         names = Expected(samples.X.shape[1], samples.feature_names)
         validation = read_samples(arguments, arguments.validation, expected=names)
         X_validation = validation.X if scaler is None else scaler.transform(validation.X)
-        best = path.best(X_validation, validation.labels)
+        data = (X_validation, validation.labels)
+        best = path.best(*data)
     elif arguments.cv is not None:
         best = _cross_validated(arguments, estimator, samples)
     _write(arguments, path)
+    if arguments.explore is not None:
+        _explore(arguments, path, samples, data)
     if arguments.model is not None:
         assert best is not None
         chosen = clone(estimator).set_params(**{arguments.over: best.theta})
@@ -140,6 +145,16 @@ def _write(arguments: Namespace, path: Any) -> None:
             file.write("".join(f"{value!r}\n" for value in np.asarray(path.breakpoints).tolist()).encode("ascii"))
 
 
+def _explore(arguments: Namespace, path: Any, samples: Samples, data: tuple[Any, ...]) -> None:
+    """Write the interactive page of the path."""
+    if not isinstance(path, SolutionPath):
+        raise UsageError(f"--explore needs two classes, but {samples.name} has {len(np.unique(samples.labels))}")
+    title = f"{samples.name}: path over {arguments.over}"
+    page = explorer_html(path, *data, feature_names=samples.feature_names, title=title)
+    with open_output(arguments.explore) as file:
+        file.write(page.encode())
+
+
 def _show(arguments: Namespace, samples: Samples, path: Any, best: Best | None, seconds: float) -> None:
     breakpoints = np.asarray(path.breakpoints)
     low, high = float(breakpoints[0]), float(breakpoints[-1])
@@ -160,6 +175,7 @@ def _show(arguments: Namespace, samples: Samples, path: Any, best: Best | None, 
         "best": None,
         "output": arguments.output,
         "model": arguments.model,
+        "page": arguments.explore,
     }
     if best is not None:
         kind = "cross-validated error" if arguments.cv is not None else "validation error"
@@ -168,6 +184,6 @@ def _show(arguments: Namespace, samples: Samples, path: Any, best: Best | None, 
         text = f"{number(best.theta)} ({interval}{kind} {number(best.error)}, the exact minimum)"
         lines.append(field(f"best {arguments.over}", text))
         result["best"] = {"value": best.theta, "low": best.low, "high": best.high, "error": best.error}
-    for name, file in (("path file", arguments.output), ("model", arguments.model)):
+    for name, file in (("path file", arguments.output), ("model", arguments.model), ("page", arguments.explore)):
         lines += [field(name, file)] if file is not None else []
     show(arguments, result, lines)

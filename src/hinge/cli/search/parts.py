@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -27,6 +26,7 @@ from hinge.cli.search.record import Cell, Scores
 from hinge.estimators import SVC, SVR
 from hinge.selection import grid
 from hinge.selection.grid import unsupported
+from hinge.threads import effective_n_jobs
 
 #: Parameters that `hinge.selection.grid` searches.
 SHARED = ("C", "gamma", "epsilon")

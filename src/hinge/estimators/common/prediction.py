@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +13,7 @@ from hinge.estimators.common.validation import FLOATS, is_plain, validate_sample
 from hinge.kernels import FunctionKernel, Precomputed
 from hinge.matrices import check_column_names
 from hinge.problems import Array
+from hinge.threads import effective_n_jobs
 from hinge.validation import as_rows
 
 

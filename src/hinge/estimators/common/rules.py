@@ -96,6 +96,17 @@ class Flag:
 
 
 @dataclass(frozen=True)
+class WarmStartRule:
+    """True, False or "rescale"."""
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, str):
+            check_choice(name, value, ("rescale",), "True or False")
+        else:
+            check_flag(name, value)
+
+
+@dataclass(frozen=True)
 class Threads:
     """A number of threads as in joblib: None, a positive number, or a negative number (−1 for all cores)."""
 
@@ -139,4 +150,4 @@ LIMIT_RULES: dict[str, Rule] = {
     "n_jobs": Threads(),
     "cache_size": CacheSize(),
 }
-SOLVER_RULES: dict[str, Rule] = {"shrinking": Flag(), "warm_start": Flag(), "verbose": Flag()}
+SOLVER_RULES: dict[str, Rule] = {"shrinking": Flag(), "warm_start": WarmStartRule(), "verbose": Flag()}

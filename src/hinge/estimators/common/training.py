@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
@@ -34,6 +33,7 @@ from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify
 from hinge.solvers import Solver, choose
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice
 
 #: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
@@ -422,7 +422,11 @@ def _certify_exact(
         gradient, errors = problem.bounded_gradient(solution.alpha)
     else:
         errors = np.array([error])
-    found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    known = solution.bounds_of(problem)
+    if known is None:
+        found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    else:
+        found = Certificate.of_bounds(known, solution.mu, convex)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
     if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
         bounded = control.interruptible_call(partial(problem.bounded_gradient, solution.alpha, accurate=True))

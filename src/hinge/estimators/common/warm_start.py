@@ -1,8 +1,9 @@
 """Warm starts from the last fit, and between the clones of an estimator in a parameter search.    LwK 10.1.2
 
 With ``warm_start=True`` an estimator keeps its last solution in `_last_solution` and starts the next fit from it, if
-the subproblems have the same numbers of variables. Clones of the estimator share solutions through `_shared_solutions`.
-The next value of C on the same fold and with the same kernel then starts from the solution of the previous one.
+the subproblems have the same numbers of variables. With ``warm_start="rescale"`` it starts from α C′/C. Clones of the
+estimator share solutions through `_shared_solutions`. The next value of C on the same fold and with the same kernel
+then starts from the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -74,10 +75,22 @@ class WarmStart:
         """Whether subproblems with these upper bounds have the same numbers of variables."""
         return [array.shape for array in self.upper] == [array.shape for array in upper]
 
-    def adapted_to(self, upper: Sequence[Array]) -> list[Array | None]:
-        """The variables for other bounds: those at the old bound move to the new one, the others are clipped to it."""
+    def adapted_to(self, upper: Sequence[Array], rescale: bool = False) -> list[Array | None]:
+        """The variables for other bounds: those at the old bound move to the new one, the others are clipped to it.
+
+        `rescale`: all are multiplied by the ratio of the bounds, C′/C, which preserves Σ yᵢαᵢ = 0.         LwK 10.1.2
+        """
+        if rescale:
+            return [_rescaled(a, old, new) for a, old, new in zip(self.alpha, self.upper, upper, strict=True)]
         triples = zip(self.alpha, self.upper, upper, strict=True)
         return [np.where(a >= old, np.where(np.isfinite(new), new, a), np.minimum(a, new)) for a, old, new in triples]
+
+
+def _rescaled(alpha: Array, old: Array, new: Array) -> Array:
+    """Return α C′/C; variables without finite bounds are not changed."""
+    possible = np.isfinite(old) & np.isfinite(new) & (old > 0)
+    ratio = np.where(possible, new, 1.0) / np.where(possible, old, 1.0)
+    return np.minimum(alpha * ratio, new)
 
 
 def initial_points(
@@ -87,7 +100,9 @@ def initial_points(
     last: WarmStart | None = estimator._last_solution
     if estimator._shared_solutions is not None and (last is None or not last.fits(upper)):
         last = estimator._shared_solutions.get(_key(estimator, data, kernel))
-    return last.adapted_to(upper) if last is not None and last.fits(upper) else None
+    if last is None or not last.fits(upper):
+        return None
+    return last.adapted_to(upper, estimator.warm_start == "rescale")
 
 
 def remember_solutions(

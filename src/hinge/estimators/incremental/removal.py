@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hinge.control import RunControl
@@ -20,6 +19,7 @@ from hinge.paths.engine import Engine, path_access
 from hinge.paths.leave_one_out import MarginInverse, has_unique_offset
 from hinge.problems import Array, Dual, ParametricProblem, Status
 from hinge.problems.parametric import Values, parametric_problem
+from hinge.threads import effective_n_jobs
 
 #: Bounds that replace infinite bounds are this multiple of a value that no variable exceeds.
 BOUND_FACTOR = 2.0

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -28,6 +29,7 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
+from hinge.solvers import Explanation, explain_method
 from hinge.validation import check_sample_weight
 
 #: Rules of the parameters that all incremental estimators have.
@@ -54,6 +56,19 @@ class IncrementalEstimator(DualEstimator):
     _X: Any
     _y: NDArray[Any]
     _w: Array
+
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+        """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
+        self._check_parameters()
+        n = np.shape(X)[0]
+        classes = len(np.unique(np.asarray(y))) if is_classifier(self) else 2
+        problems = classes * (classes - 1) // 2
+        reasons = (
+            f"{n} samples: all are added to the exact solution at once, along a path of their weights",
+            "every update follows the path of the exact solution from the previous one",
+        )
+        difference = "updates need the exact solution, its active set and the inverse of the margin matrix"
+        return explain_method("parametric_active_set", reasons, n, problems, difference)
 
     #: The windows of the subproblems. They are built from the samples and coefficients when they are needed.
     _windows: dict[str, Window] | None = None

@@ -279,8 +279,9 @@ class SVC(CalibratedClassifier):
     class_weight : dict or "balanced", optional
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
     break_ties : bool, default=False
-    warm_start : bool, default=False
-        Start from the last solution. Clones, such as those of `GridSearchCV`, share their solutions within a process.
+    warm_start : bool or "rescale", default=False
+        Start from the last solution: clipped to the new C, or multiplied by C′/C with "rescale" (LwK 10.1.2). Clones,
+        such as those of `GridSearchCV`, share their solutions within a process.
     n_jobs : int, optional
         Number of threads.
     verbose : bool, default=False

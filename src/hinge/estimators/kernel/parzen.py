@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +21,7 @@ from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.source import Source
 from hinge.model import KernelModel
 from hinge.problems import Array
+from hinge.threads import effective_n_jobs
 
 
 class ParzenClassifier(ClassifierMixin, KernelEstimator):

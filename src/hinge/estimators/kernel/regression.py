@@ -89,7 +89,45 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
         return decision_values(self, X, 1).ravel()
 
 
-class SVR(KernelRegressor):
+class ResidualLossRegressor(KernelRegressor):
+    """Base class of the regressors with costs, tubes and losses of residuals: their subproblem."""
+
+    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
+        loss = resolve_loss(self, "residual", "epsilon_insensitive")
+        C, C_star = self._sides("C", self.C, data)
+        cost, bias = C * data.weight, bool(self.fit_intercept)
+        if loss is None:
+            epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
+            above, below = self._sides("epsilon", epsilon, data)
+            cost_star = None if C_star is None else C_star * data.weight
+            if cost_star is not None:
+                check_both_sides(cost, cost_star)
+            return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
+        if C_star is not None:
+            raise ValueError(
+                f"C={self.C!r} has different values above and below the function, which loss={self.loss!r} does not "
+                "support; use loss='epsilon_insensitive'"
+            )
+        if isinstance(loss, SquaredEpsilonInsensitive):
+            above, below = self._sides("epsilon", loss.epsilon, data)
+            if below is not None:
+                raise ValueError(
+                    f"epsilon={loss.epsilon!r} has different values above and below the function, which "
+                    f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
+                )
+            loss = SquaredEpsilonInsensitive(above)
+        return [Subproblem(None, ConvexLoss(data.y, cost, loss, bias))]
+
+    def _sides(self, name: str, value: Any, data: TrainingData) -> tuple[Any, Any]:
+        """Return C or ε of targets above and below f, or their values at the training samples; None if equal."""
+        if np.ndim(value) == 0:
+            return float(value), None
+        sides = check_sides(name, value, self.shape_fit_[0], finite=name != "C")
+        above, below = (part[data.rows] if isinstance(part, np.ndarray) else part for part in sides)
+        return above, below
+
+
+class SVR(ResidualLossRegressor):
     r"""ε-support vector regression.
 
     Minimizes ½‖w‖² + Σ Cᵢ max(0, |yᵢ − f(xᵢ)| − ε), f = ⟨w, Φ⟩ + b, or the same with another loss of the residuals.
@@ -214,40 +252,6 @@ class SVR(KernelRegressor):
             trained.report.store(self)
         trained.report.conclude(self, settings.solver.max_iter)
         return self
-
-    def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        loss = resolve_loss(self, "residual", "epsilon_insensitive")
-        C, C_star = self._sides("C", self.C, data)
-        cost, bias = C * data.weight, bool(self.fit_intercept)
-        if loss is None:
-            epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
-            above, below = self._sides("epsilon", epsilon, data)
-            cost_star = None if C_star is None else C_star * data.weight
-            if cost_star is not None:
-                check_both_sides(cost, cost_star)
-            return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
-        if C_star is not None:
-            raise ValueError(
-                f"C={self.C!r} has different values above and below the function, which loss={self.loss!r} does not "
-                "support; use loss='epsilon_insensitive'"
-            )
-        if isinstance(loss, SquaredEpsilonInsensitive):
-            above, below = self._sides("epsilon", loss.epsilon, data)
-            if below is not None:
-                raise ValueError(
-                    f"epsilon={loss.epsilon!r} has different values above and below the function, which "
-                    f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
-                )
-            loss = SquaredEpsilonInsensitive(above)
-        return [Subproblem(None, ConvexLoss(data.y, cost, loss, bias))]
-
-    def _sides(self, name: str, value: Any, data: TrainingData) -> tuple[Any, Any]:
-        """Return C or ε of targets above and below f, or their values at the training samples; None if equal."""
-        if np.ndim(value) == 0:
-            return float(value), None
-        sides = check_sides(name, value, self.shape_fit_[0], finite=name != "C")
-        above, below = (part[data.rows] if isinstance(part, np.ndarray) else part for part in sides)
-        return above, below
 
 
 class NuSVR(KernelRegressor):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +20,7 @@ from hinge.losses import Form, loss_names
 from hinge.model import LinearModel
 from hinge.problems import Array, Certificate, LinearProblem, certify_linear, combine
 from hinge.solvers import CoordinateDescent, Explanation, explain_method
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_choice, check_flag, check_number
 
 METHODS = ("auto", "descent", "newton")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -54,10 +53,14 @@ from hinge.problems import (
     scaled,
 )
 from hinge.solvers import CoordinateDescent
+from hinge.threads import effective_n_jobs
 
 #: Seconds per sample and class that are reserved for the certificate of the joint problem, and the largest share of the
 #: remaining time.
 CERTIFICATE_SECONDS, MAX_CERTIFICATE_SHARE = 4e-7, 0.6
+
+#: Samples up to which the certificate is computed after the time limit too, because it takes a few milliseconds.
+MAX_LATE_SAMPLES = 2_000
 
 
 class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
@@ -299,13 +302,15 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
         starts = initial_points(self, data, len(data.classes)) if self.warm_start else [None]
         start = None if starts[0] is None else np.array(starts).T
         solver = make_solver(self, data.X)  # `dual` is not used, as in scikit-learn
-        remaining = control.remaining()
+        whole_run, remaining = control, control.remaining()
         if remaining is not None:  # for the certificate, which takes a pass over the samples
             seconds = CERTIFICATE_SECONDS * data.n * len(data.classes)
             control = control.reserving(min(seconds, MAX_CERTIFICATE_SHARE * remaining))
         with progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
-        report = FitReport.of([solution], [solution.certificate(problem)], float(self.tol), of_gap=True)
+        is_long = remaining is not None and data.n > MAX_LATE_SAMPLES
+        certificate = solution.certificate(problem, whole_run.expired if is_long else lambda: False)
+        report = FitReport.of([solution], [certificate], float(self.tol), of_gap=True)
         store_linear(self, data, solution.weights, solution.offset, solution.alpha.T, report)
         return report
 

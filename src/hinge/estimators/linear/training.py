@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -35,6 +34,7 @@ from hinge.matrices import check_sparse
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.l1_descent import L1CoordinateDescent
+from hinge.threads import effective_n_jobs
 from hinge.validation import check_sample_weight
 
 #: The solvers of linear problems.

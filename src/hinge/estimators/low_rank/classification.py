@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -43,6 +42,7 @@ from hinge.solvers.basis.problem import (
     reduced_basis_certificates,
     smallest_eigenvalue,
 )
+from hinge.threads import effective_n_jobs
 
 #: The solver stops at this share of `tol`: the dual point of the certificate is slightly worse than that of the last
 #: step.

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel
 from hinge.problems import Array, Certificate, LPProblem, certify_lp, combine
 from hinge.solvers import Explanation, explain_method
+from hinge.threads import effective_n_jobs
 
 #: Rules of the parameters of both estimators. They have no cache for kernel values.
 LP_RULES: dict[str, Rule] = {

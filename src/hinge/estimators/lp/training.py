@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport
@@ -19,6 +18,7 @@ from hinge.problems import Array, History, LPProblem, LPSolution, Status, certif
 from hinge.problems.lp import best_constant
 from hinge.solvers import LinearProgramming
 from hinge.solvers.time_budget import fits
+from hinge.threads import effective_n_jobs
 
 #: Memory of HiGHS for each value of a function of the dictionary, and seconds until its first iteration.
 BYTES_PER_VALUE = 150

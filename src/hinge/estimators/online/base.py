@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -38,6 +37,7 @@ from hinge.matrices import check_sparse
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
 from hinge.solvers import Explanation, explain_method
+from hinge.threads import effective_n_jobs
 from hinge.validation import as_floats
 
 #: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.

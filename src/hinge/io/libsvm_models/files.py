@@ -91,7 +91,7 @@ def load_libsvm_model(
     -------
     estimator
         SVC, NuSVC, OneClassSVM, SVR or NuSVR; LinearSVC, LinearSVR or LinearOneClassSVM. Dense and sparse samples are
-        accepted. Parameters of probability estimates are `probA_` and `probB_`, for the sorted classes.
+        accepted. With probability estimates, `probA_` and `probB_` belong to the sorted classes.
 
     Raises
     ------

@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from hinge.calibration import PairwiseSigmoids
 from hinge.estimators import SVC, SVR, IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.common.training import store_expansion
 from hinge.estimators.common.validation import TrainingData
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.io.errors import ModelFileError
-from hinge.io.libsvm_models.record import CLASSIFIERS, LibsvmModel, libsvm_coefficients, pair_coefficients
+from hinge.io.libsvm_models.record import (
+    CLASSIFIERS,
+    REGRESSORS,
+    LibsvmModel,
+    libsvm_coefficients,
+    pair_coefficients,
+)
 from hinge.kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 Array = NDArray[np.float64]
@@ -62,11 +69,14 @@ def record_of(estimator: Any) -> LibsvmModel:
             svm_type, model.kernel, vectors, model.coefficients.T, -model.intercept, prob_a=scale, density_marks=marks
         )
     labels = integer_labels(estimator.classes_)
-    probabilities = getattr(estimator, "probA_", None), getattr(estimator, "probB_", None)
+    calibration = vars(estimator).get("calibration_")
+    probabilities = (None, None) if calibration is None else (calibration.A, calibration.B)
     counts, pairs = estimator.n_support_.astype(np.int64), model.coefficients
     if len(labels) == 2:  # positive values mean the second class, which is written first: ties are decided as by hinge
         order = np.concatenate([np.arange(counts[0], counts.sum()), np.arange(counts[0])])
         labels, counts, vectors, pairs = labels[::-1], counts[::-1], vectors[order], pairs[order]
+        if calibration is not None:
+            probabilities = calibration.A, -calibration.B
     elif not _is_by_class(pairs, counts):
         vectors, counts, pairs = _repeated(vectors, pairs, len(labels))
     layout = libsvm_coefficients(pairs, counts)
@@ -147,9 +157,10 @@ def estimator_of(record: LibsvmModel, parameters: dict[str, Any], name: str) -> 
             estimator.offset_ = -estimator.intercept_
     estimator._lacks_training_data = True  # until `training_data.complete` or `fit`
     estimator._sparse = True  # LIBSVM does not distinguish dense and sparse samples: both are accepted
-    for attribute, value in (("probA_", record.prob_a), ("density_marks_", record.density_marks)):
-        if value is not None:
-            setattr(estimator, attribute, value)
+    if record.svm_type in REGRESSORS and record.prob_a is not None:
+        estimator.probA_ = record.prob_a
+    if record.density_marks is not None:
+        estimator.density_marks_ = record.density_marks
     return estimator
 
 
@@ -198,8 +209,10 @@ def _store_classifier(estimator: Any, record: LibsvmModel) -> None:
         estimator.margin_ = np.ones(len(intercept))
     _store(estimator, record, order, pairs, intercept, counts, layout)
     if record.prob_a is not None and record.prob_b is not None:
-        estimator.probA_ = record.prob_a[file_column]
-        estimator.probB_ = (-1.0 if n_classes == 2 else 1.0) * sign_b * record.prob_b[file_column]
+        # The first class of a pair in the file has the probability 1 / (1 + exp(A f + B)).  If it is the second one of
+        # the sorted classes, f and B change their signs.
+        estimator.calibration_ = PairwiseSigmoids(record.prob_a[file_column], sign_b * record.prob_b[file_column])
+        estimator.probability = True
 
 
 def _store(

@@ -225,9 +225,7 @@ class _Column:
         least = 0.5 * relative_gap * abs(primal)
         rounded = primal_error + dual_error + 2 * least
         primal, dual = primal + primal_error + least, dual - dual_error - least
-        return Certificate.of(
-            primal, dual, float(violation), infeasibility, np.array([self.offset]), True, rounded
-        )
+        return Certificate.of(primal, dual, float(violation), infeasibility, np.array([self.offset]), True, rounded)
 
     def _primal(self) -> tuple[float, float]:
         """Return ½wᵀ(K^nn + δI)w + Σ C ξ² and a bound on its error."""

@@ -147,7 +147,7 @@ class DecompositionRun:
 
 def signed_start(problem: Problem, start: Start) -> Array:
     """The initial point β = sign ∘ α: `start` made feasible, or the feasible point nearest to zero."""
-    if start is None and not problem.d.any() and not (problem.lower > 0).any() and not (problem.upper < 0).any():
+    if start is None and not any(problem.d.tolist()) and problem.has_zero:
         return np.zeros(problem.p.size)
     return problem.Q.sign * nearest_feasible(problem, start.alpha if isinstance(start, Solution) else start)
 
@@ -262,12 +262,29 @@ def solution_of(
         counters=run.counters,
         gradient_error=run.f_error if np.isfinite(run.f_error) else None,
     )
-    if run.polish is Polish.DONE and (options.stop == "gap" or run.violation <= options.tol):
+    return polished_solution(options, problem, solution, run.polish, run.violation, max_polished)
+
+
+def polished_solution(
+    options: DecompositionOptions,
+    problem: Problem,
+    solution: Solution,
+    polish: Polish,
+    violation: float,
+    max_polished: int,
+) -> Solution:
+    """The solution polished, if it has at most `max_polished` samples, and verified if it was polished.
+
+    `polish` is the outcome of polishing by the core, and `violation` the KKT violation after it.
+    """
+    if polish is Polish.DONE and (options.stop == "gap" or violation <= options.tol):
         return solution
     # After NUMERICAL, SMO steps are rounding errors; the linear system may still determine the solution.
-    ended = run.status is Status.SOLVED or (run.status is Status.NUMERICAL and bool(np.isfinite(gradient).all()))
-    may_polish = options.polish and ended and problem.p.size <= max_polished * Q.slots
-    polishes = may_polish and run.polish in (Polish.UNTRIED, Polish.SINGULAR)
+    ended = solution.status is Status.SOLVED or (
+        solution.status is Status.NUMERICAL and bool(np.isfinite(solution.gradient).all())
+    )
+    may_polish = options.polish and ended and problem.p.size <= max_polished * problem.Q.slots
+    polishes = may_polish and polish in (Polish.UNTRIED, Polish.SINGULAR)
     if not polishes and not solution.polished:
         return solution
     return refine(problem, solution, options.tol, "kkt_violation" if options.stop == "kkt" else None, polishes=polishes)

@@ -102,9 +102,7 @@ class SMO(DecompositionOptions):
             run = replace(run, status=Status.NUMERICAL)
         return solution_of(self, problem, beta, run, MAX_POLISHED_SAMPLES)
 
-    def _run(
-        self, problem: Problem, beta: Array, double: bool, max_iter: int, control: RunControl
-    ) -> DecompositionRun:
+    def _run(self, problem: Problem, beta: Array, double: bool, max_iter: int, control: RunControl) -> DecompositionRun:
         """Run the compiled method, which updates `beta` in place."""
         run = _core.smo(
             problem.Q.access.gram,

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import ClassVar
 
 from hinge import _core
 from hinge.control import RunControl
 from hinge.kernels import SubsetAccess
-from hinge.problems import Array, Problem, Solution, Status
+from hinge.problems import Array, History, KnownBounds, Problem, Solution, Status
+from hinge.problems.solution import run_columns
 from hinge.solvers.base import Capabilities, Start, register
 from hinge.solvers.decomposition.base import (
+    COUNTERS,
     MAX_POLISHED_SAMPLES,
     RULES,
-    DecompositionRun,
+    Polish,
     WorkingSetOptions,
     default_max_steps,
+    polished_solution,
     row_cache_bytes,
-    signed_arguments,
     signed_start,
-    solution_of,
     steps_left,
     stores_double_rows,
-    without_history,
 )
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
-from hinge.solvers.feasibility import group_totals
+from hinge.solvers.time_budget import estimated_offset
+
+#: Status of a run of the compiled core by its number.
+STATUSES = tuple(Status)
+
+#: Runs that are not continued in double precision.
+ENDED = (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT)
 
 
 @register("working_set")
@@ -111,10 +118,15 @@ class WorkingSet(WorkingSetOptions):
                 parts.append(_core_problem(problem, gram, points[-1], limit, double, max_polished))
                 samples += problem.p.size
             runs = self._run(gram, parts, samples, control, error)
+            stopped = error
             for k, beta, run in zip(members, points, runs, strict=True):
                 if run.insufficient_precision:
-                    run = self._continued_in_double(problems[k], beta, run, control)
-                solutions[k] = solution_of(self, problems[k], beta, run, max_polished)
+                    found = self._continued_in_double(problems[k], beta, run, control, stopped)
+                else:
+                    found = self._solution(problems[k], run, stopped)
+                solutions[k] = polished_solution(
+                    self, problems[k], found, Polish(run.polish), run.violation, max_polished
+                )
                 error = run.error if error is None else error
         return solutions
 
@@ -125,56 +137,93 @@ class WorkingSet(WorkingSetOptions):
         samples: int,
         control: RunControl,
         error: BaseException | None = None,
-    ) -> list[DecompositionRun]:
+    ) -> list[_core.WorkingSetRun]:
         """Run the compiled method on problems that share a matrix; after an `error` they keep their initial points."""
         if error is not None:
             control = control.without_callback().limited_to(0.0)
-        runs = [
-            DecompositionRun.of(run)
-            for run in _core.working_set(
-                gram,
-                parts,
-                tolerance=self.tol,
-                stop_on_gap=self.stop == "gap",
-                shrinking=self.shrinking,
-                max_seconds=control.max_seconds(),
-                cache_bytes=row_cache_bytes(self.cache_size, samples),
-                size=self.size,
-                threads=self.threads,
-                selection=RULES.index(self.rule),
-                control=control,
-            )
-        ]
-        if error is None:
-            return runs
-        return [replace(run, status=Status.INTERRUPTED, error=error) for run in runs]
+        return _core.working_set(
+            gram,
+            parts,
+            tolerance=self.tol,
+            stop_on_gap=self.stop == "gap",
+            shrinking=self.shrinking,
+            max_seconds=control.max_seconds(),
+            cache_bytes=row_cache_bytes(self.cache_size, samples),
+            size=self.size,
+            threads=self.threads,
+            selection=RULES.index(self.rule),
+            control=control,
+        )
 
     def _continued_in_double(
-        self, problem: Problem, beta: Array, run: DecompositionRun, control: RunControl
-    ) -> DecompositionRun:
-        """Continue with float64 rows, unless the run had to end."""
-        if run.status in (Status.INTERRUPTED, Status.MAX_ITER, Status.TIME_LIMIT):
-            return without_history(run)
+        self,
+        problem: Problem,
+        beta: Array,
+        run: _core.WorkingSetRun,
+        control: RunControl,
+        stopped: BaseException | None,
+    ) -> Solution:
+        """Continue with float64 rows, unless the run had to end.
+
+        The history of the first run is not reliable, because it was computed with float32 rows.
+        """
+        if stopped is not None or STATUSES[run.status] in ENDED:
+            return replace(self._solution(problem, run, stopped), history=History.empty())
         gram = problem.Q.access.gram
         limit = default_max_steps(problem.Q.n) if self.max_iter < 0 else self.max_iter
         part = _core_problem(problem, gram, beta, steps_left(limit, run.iterations), True, max_polished=0)
-        rest = self._run(gram, [part], problem.p.size, control)[0]
+        rest = self._solution(problem, self._run(gram, [part], problem.p.size, control)[0], None)
         return replace(rest, iterations=run.iterations + rest.iterations)
+
+    def _solution(self, problem: Problem, run: _core.WorkingSetRun, stopped: BaseException | None) -> Solution:
+        """Return the solution at the last point of a run; `stopped` is an exception that ended the runs before."""
+        status, error = STATUSES[run.status], run.error
+        alpha, gradient, mu, bounds = run.alpha, run.gradient, run.mu, run.bounds
+        unknown = not (run.exact or run.support_exact) and status is Status.TIME_LIMIT and run.iterations == 0
+        if unknown and problem.Q.access.compiled:  # rows of a Python function may take long
+            mu = estimated_offset(problem, alpha)
+        if stopped is not None:
+            status, error = Status.INTERRUPTED, stopped
+        return Solution(
+            alpha=alpha,
+            mu=mu,
+            gradient=gradient,
+            status=status,
+            iterations=run.iterations,
+            history=History(*run_columns(run.history)),
+            exact=run.exact,
+            support_exact=run.support_exact,
+            rounded=not isfinite(run.run_error),
+            polished=run.polish == Polish.DONE,
+            error=error,
+            counters={name: getattr(run, name) for name in COUNTERS},
+            gradient_error=run.f_error if isfinite(run.f_error) else None,
+            known_bounds=None if bounds is None else KnownBounds(problem, alpha, mu, gradient, bounds),
+        )
 
 
 def _core_problem(
     problem: Problem, gram: _core.Gram, beta: Array, max_steps: int, double: bool, max_polished: int
 ) -> _core.WorkingSetProblem:
     """The problem as an argument of the compiled method, which updates `beta` in place."""
-    access = problem.Q.access
+    Q = problem.Q
+    access = Q.access
     return _core.WorkingSetProblem(
-        samples=access.index if isinstance(access, SubsetAccess) and gram is access.whole.gram else None,
-        **signed_arguments(problem),
-        beta=beta,
-        double_rows=double,
-        max_iterations=max_steps,
-        polish=problem.p.size <= max_polished * problem.Q.slots,
-        totals=group_totals(problem) if problem.d.any() else (0.0, 0.0),
+        access.index if isinstance(access, SubsetAccess) and gram is access.whole.gram else None,
+        Q.sign,
+        problem.p,
+        problem.lower,
+        problem.upper,
+        problem.A,
+        problem.d,
+        problem.bounds_error,
+        problem.totals_error,
+        access.largest(),
+        Q.slots,
+        beta,
+        double,
+        max_steps,
+        Q.size <= max_polished * Q.slots,
     )
 
 

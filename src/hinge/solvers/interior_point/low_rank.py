@@ -160,9 +160,7 @@ class LowRankInteriorPoint(Solver):
     def _run(self, problem: Problem, began: float, control: RunControl) -> LowRankRun:
         return LowRankRun(problem, self.tol, self.max_iter, self.cache_size, began, control)
 
-    def _solve_with_fixing(
-        self, problem: Problem, alpha: Array, began: float, control: RunControl
-    ) -> Solution | None:
+    def _solve_with_fixing(self, problem: Problem, alpha: Array, began: float, control: RunControl) -> Solution | None:
         """Solve with samples fixed at their bounds in `alpha`; None if that is not possible.            (357)
 
         Samples whose optimality conditions are violated at the end of an attempt are not fixed in the next one.

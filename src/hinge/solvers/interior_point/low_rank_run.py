@@ -157,9 +157,7 @@ class LowRankRun:
         )  # fmt: skip
         if exact is not None:
             mu = optimal_offset(problem, *exact)
-            return replace(
-                solution, alpha=exact[0], gradient=exact[1], mu=mu, status=Status.SOLVED, polished=True
-            )
+            return replace(solution, alpha=exact[0], gradient=exact[1], mu=mu, status=Status.SOLVED, polished=True)
         free = np.flatnonzero((alpha > problem.lower) & (alpha < problem.upper))
         if balance(problem, alpha, free):
             gradient = problem.gradient(alpha)

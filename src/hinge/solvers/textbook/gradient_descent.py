@@ -77,9 +77,7 @@ class GradientDescent(TextbookSolver):
             raise ValueError("gradient descent needs a finite C for this loss; use solver='smo' for C=inf")
 
     def _run(self, problem: Problem, log: RunLog) -> Solution:
-        descent = (
-            _FrankWolfe(problem) if problem.term is None else _SmoothDescent(problem, self.space, self.conjugate)
-        )
+        descent = _FrankWolfe(problem) if problem.term is None else _SmoothDescent(problem, self.space, self.conjugate)
         status = log.run(lambda: descent.run(log))
         return solution_at(problem, feasible_point(problem, descent.best), status, log)
 

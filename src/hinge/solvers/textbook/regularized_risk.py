@@ -1,6 +1,6 @@
 """Regularized risk of a kernel expansion, with regularizers that have no dual problem (1).
 
-    R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          LwK (10.97), Table 10.3; docs/math (372)
+R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          LwK (10.97), Table 10.3; docs/math (372)
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ class RegularizedRisk:
 
     def __post_init__(self) -> None:
         if self.regularizer not in REGULARIZERS:
-            raise ValueError(
-                f"regularizer={self.regularizer!r} must be one of {', '.join(map(repr, REGULARIZERS))}"
-            )
+            raise ValueError(f"regularizer={self.regularizer!r} must be one of {', '.join(map(repr, REGULARIZERS))}")
         if not self.strength > 0:
             raise ValueError(f"strength={self.strength!r} must be positive")
         n = len(self.y)
@@ -106,6 +104,16 @@ class RegularizedRisk:
         if self.regularizer != "sparsity":
             return alpha
         return np.sign(alpha) * np.maximum(np.abs(alpha) - step * self.strength, 0.0)
+
+    def rounding(self, alpha: Array, f: Array, offset: float) -> float:
+        """Effect of the rounding errors of f = Kα on the smooth part of the risk, to second order.   docs/math (372)"""
+        errors = (len(f) + 2) * 0.5 * np.finfo(float).eps * (np.abs(self.K) @ np.abs(alpha))
+        gradient, curvatures = self.slopes(f + offset), self.curvatures(f + offset)
+        if self.regularizer == "rkhs":
+            gradient = gradient + 0.5 * self.strength * alpha
+        elif self.regularizer == "values":
+            gradient, curvatures = gradient + 2 * self.strength * f, curvatures + 2 * self.strength
+        return float(np.abs(gradient) @ errors + 0.5 * curvatures @ errors**2)
 
     def lower_bound(self, f: Array, basis: Array | None = None) -> float:
         """Dual value at the negative derivatives θ of the losses, scaled to be feasible.             docs/math (372)

@@ -22,8 +22,8 @@ class RiskNewton:
 
     With K = UΛUᵀ, B = U and Ω = ‖v‖² for "values", and B = UΛ^½ and Ω = ½‖v‖² for "rkhs". In the coefficients α the
     condition number of Ω is that of K² or of K; in v it is 1. Eigenvalues below n ε times the largest are rounding
-    errors of K and count as zero. If K is nearly singular, the coefficients are large, and rounding errors of Kα limit
-    the gap.
+    errors of K and count as zero. If K is nearly singular, the coefficients are large. The lower bound is reduced by
+    the rounding errors of Kα, which then limit the gap.
     """
 
     def __init__(self, risk: RegularizedRisk) -> None:
@@ -48,7 +48,7 @@ class RiskNewton:
             self.alpha = self.U @ (self.to_alpha * self.v)
             self.f = self.risk.K @ self.alpha
             self.value = self.risk.losses(self.f + self.b) + self.risk.penalty(self.alpha, self.f)
-            self.bound = max(self.bound, self._lower_bound())
+            self.bound = max(self.bound, self._lower_bound() - self.risk.rounding(self.alpha, self.f, self.b))
             gap = self.value - self.bound
             status = log.record(iteration, self.value, self.bound, gap, gap, int(np.count_nonzero(self.alpha)))
             if status is not None:

@@ -18,6 +18,9 @@ MODELS: dict[str, Any] = {
     "student_t3": stats.t(3),
 }
 
+#: Points of the distribution of the noise at which log|ξ| is averaged.
+MEAN_POINTS = 100_000
+
 #: The minimization starts from the best of GRID_SIZE values between SMALLEST_NU and 1. A minimizer of at most twice
 #: SMALLEST_NU is returned as 0.
 SMALLEST_NU, GRID_SIZE = 1e-4, 2000
@@ -80,6 +83,14 @@ def epsilon_for_noise(noise: Any, scale: float = 1.0) -> float:
     if not (isinstance(scale, Real) and np.isfinite(scale) and scale > 0):
         raise ValueError(f"scale={scale!r} must be a positive number")
     return float(scale) * float(_model(noise).ppf(1.0 - 0.5 * nu_for_noise(noise)))
+
+
+def mean_log_size(noise: Any) -> float:
+    """Return the mean of log|ξ|, by which the mean of log|s ξ| differs from log s."""
+    model = _model(noise)
+    levels = (np.arange(MEAN_POINTS) + 0.5) / MEAN_POINTS
+    size = np.abs(model.ppf(levels))
+    return float(np.mean(np.log(size[size > 0])))
 
 
 def _inefficiency(model: Any, nu: float) -> float:

@@ -1,0 +1,1 @@
+"""Exact paths of ℓ1-regularized problems: linear programs and the weighted lasso."""
