@@ -8,6 +8,7 @@
 #include "bind.hpp"
 #include "gram.hpp"
 #include "hinge/solvers/crammer_singer.hpp"
+#include "hinge/solvers/l1_linear.hpp"
 #include "hinge/solvers/linear.hpp"
 #include "run_control.hpp"
 
@@ -49,6 +50,21 @@ struct CrammerSingerRun {
   nb::object error;
 };
 
+struct L1Run {
+  L1Run(L1LinearResult&& r, RunHistory history, nb::object error)
+      : status(r.status), iterations(r.iterations), epochs(r.epochs), rounds(r.rounds), bounds(r.bounds),
+        offset(r.offset), weights(to_numpy(std::move(r.weights))), beta(to_numpy(std::move(r.beta))),
+        history(std::move(history)), error(std::move(error)) {}
+
+  Status status;
+  std::int64_t iterations, epochs, rounds;
+  LinearBounds bounds;
+  double offset;
+  NumpyVector<double> weights, beta;
+  RunHistory history;
+  nb::object error;
+};
+
 template <class Record>
 void def_bounds(nb::class_<Record>& record) {
   record.def_prop_ro("primal", [](const Record& r) { return r.bounds.primal; })
@@ -75,6 +91,26 @@ LinearRun solve(const Samples& samples, const Vector<const double>& target, cons
   {
     const nb::gil_scoped_release nogil;
     result = solve_linear(samples.view, problem, options, span(beta), control);
+  }
+  return {std::move(result), control.history(), control.error()};
+}
+
+L1Run solve_l1(const Samples& samples, const Vector<const double>& target, const Vector<const double>& lower,
+               const Vector<const double>& upper, const Vector<const double>& ridge, int bias, double bias_scale,
+               const Vector<const double>& weights, double offset, double tolerance, std::int64_t max_iterations,
+               double max_seconds, int threads, std::uint64_t seed, nb::object python_control) {
+  const std::size_t n = rows(samples.view);
+  for (std::size_t size : {target.size(), lower.size(), upper.size(), ridge.size()})
+    if (size != n) throw std::invalid_argument("every vector needs one entry per sample");
+  if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
+  const LinearProblem problem{span(target), span(lower), span(upper), span(ridge), 0, static_cast<Bias>(bias),
+                              bias_scale,   0};
+  const L1LinearOptions options{tolerance, max_iterations, max_seconds, threads, seed};
+  PyRunControl control(std::move(python_control));
+  L1LinearResult result;
+  {
+    const nb::gil_scoped_release nogil;
+    result = solve_l1_linear(samples.view, problem, options, span(weights), offset, control);
   }
   return {std::move(result), control.history(), control.error()};
 }
@@ -132,6 +168,16 @@ void linear(nb::module_& m) {
   def_array(run, "beta", &LinearRun::beta);
   def_array(run, "f", &LinearRun::f);
 
+  auto l1 = def_record<L1Run>(m, "L1LinearRun", "Result of `l1_linear`.");
+  def_bounds(l1);
+  l1.def_ro("iterations", &L1Run::iterations)
+      .def_ro("epochs", &L1Run::epochs)
+      .def_ro("rounds", &L1Run::rounds)
+      .def_ro("offset", &L1Run::offset)
+      .def_ro("history", &L1Run::history);
+  def_array(l1, "weights", &L1Run::weights);
+  def_array(l1, "beta", &L1Run::beta);
+
   auto multiclass = def_record<CrammerSingerRun>(m, "CrammerSingerRun", "Result of `crammer_singer`.");
   def_bounds(multiclass);
   multiclass.def_ro("iterations", &CrammerSingerRun::iterations).def_ro("history", &CrammerSingerRun::history);
@@ -144,6 +190,10 @@ void linear(nb::module_& m) {
         "method"_a, "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "expansion"_a, "block_bytes"_a,
         "order"_a = 0, "shrinking"_a = true, "control"_a.none() = nb::none(),
         "Solve a linear problem in signed coordinates.  See linear.hpp.");
+  m.def("l1_linear", &solve_l1, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "ridge"_a.noconvert(), "bias"_a, "bias_scale"_a, "weights"_a.noconvert(), "offset"_a, "tolerance"_a,
+        "max_iterations"_a, "max_seconds"_a, "threads"_a, "seed"_a, "control"_a.none() = nb::none(),
+        "Solve a linear problem with an l1 penalty.  See l1_linear.hpp.");
   m.def("crammer_singer", &solve_multiclass, "samples"_a, "label"_a.noconvert(), "cost"_a.noconvert(), "classes"_a,
         "bias"_a, "bias_scale"_a, "alpha"_a.noconvert(), "tolerance"_a, "max_iterations"_a, "max_seconds"_a, "seed"_a,
         "control"_a.none() = nb::none(), "Solve the linear Crammer-Singer problem.  See crammer_singer.hpp.");

@@ -16,7 +16,7 @@ from pathlib import Path
 NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 MODULES = ("sklearn.svm.tests.test_svm", "sklearn.svm.tests.test_sparse")
 
-L1 = "uses penalty='l1', which hinge does not support"
+L1 = "expects the penalized intercept of LIBLINEAR for penalty='l1'"
 PROBABILITY = "expects the deprecation of probability=True in scikit-learn 1.9, which hinge supports"
 NEGATIVE = "negative sample weights are an error in hinge (scikit-learn ignores these samples)"
 EXCEPTIONS = {
@@ -30,7 +30,6 @@ EXCEPTIONS = {
     "test_svm.py::test_negative_weight_equal_coeffs[partial-mask-label-1": NEGATIVE,
     "test_svm.py::test_custom_kernel_not_array_input[SVC": "its kernel is correct for equal lists only; "
     "hinge evaluates it for the support vectors",
-    "test_svm.py::test_linearsvc_parameters[42-False-l1-squared_hinge": L1,
     "test_svm.py::test_linearsvc_parameters[42-False-l2-hinge": "expects an error for loss='hinge' with "
     "dual=False, which hinge supports",
     "test_svm.py::test_linearsvc": L1,

@@ -51,14 +51,15 @@ Bounds linear_bounds(const Samples& samples, const Vector<const double>& target,
                      const Vector<const double>& upper, const Vector<const double>& ridge, double tube, int bias,
                      double bias_scale, double total, double bounds_error, double totals_error,
                      const Vector<const double>& weights, double offset, const Vector<const double>& beta,
-                     bool accurate, const std::optional<LinearKnown>& known) {
+                     bool accurate, const std::optional<LinearKnown>& known, bool l1) {
   const std::size_t n = rows(samples.view);
   for (std::size_t given : {target.size(), lower.size(), upper.size(), ridge.size(), beta.size()})
     if (given != n) throw std::invalid_argument("target, lower, upper, ridge and beta need one value per sample");
   if (weights.size() != features(samples.view)) throw std::invalid_argument("weights needs one value per feature");
   if (known && known->f.size() != n) throw std::invalid_argument("known products need one value per sample");
+  if (l1 && (known || total != 0)) throw std::invalid_argument("an l1 penalty needs total=0 and no known products");
   const LinearBoundedProblem problem{samples.view, span(target), span(lower),  span(upper), span(ridge),   tube,
-                                     static_cast<Bias>(bias), bias_scale, total, bounds_error, totals_error};
+                                     static_cast<Bias>(bias), bias_scale, total, bounds_error, totals_error, l1};
   const nb::gil_scoped_release nogil;
   if (!known || accurate) return certified_linear_bounds(problem, span(weights), offset, span(beta), accurate);
   const LinearProducts products{span(known->f), known->reach, known->distance};
@@ -115,7 +116,7 @@ void certificate(nb::module_& m) {
   m.def("certified_linear_bounds", &linear_bounds, "samples"_a, "target"_a.noconvert(), "lower"_a.noconvert(),
         "upper"_a.noconvert(), "ridge"_a.noconvert(), "tube"_a, "bias"_a, "bias_scale"_a, "total"_a,
         "bounds_error"_a, "totals_error"_a, "weights"_a.noconvert(), "offset"_a, "beta"_a.noconvert(),
-        "accurate"_a, "known"_a.none() = nb::none(),
+        "accurate"_a, "known"_a.none() = nb::none(), "l1"_a = false,
         "Rigorous bounds on the optimum of a linear problem.  See linear_bounds.hpp.");
   nb::class_<LinearPart>(m, "LinearPart", "Sums over a part of the samples of a linear problem.  See linear_part.hpp.")
       .def("merge", &LinearPart::merge, "other"_a, "Add the sums of other samples.")

@@ -168,7 +168,9 @@ void working_sets(nb::module_& m) {
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a, "control"_a.none() = nb::none(),
         "Solve problems over one kernel matrix by the working-set method.  See working_set.hpp and batch.hpp.");
   m.def("unsigned_variables", &variables, "sign"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(),
-        "upper"_a.noconvert(), nb::sig("def unsigned_variables(sign, linear, lower, upper) -> tuple"),
+        "upper"_a.noconvert(), nb::sig("def unsigned_variables(sign: NDArray[numpy.float64], linear: NDArray[numpy.float64], "
+                "lower: NDArray[numpy.float64], upper: NDArray[numpy.float64]) -> tuple[NDArray[numpy.float64], "
+                "NDArray[numpy.float64], NDArray[numpy.float64], bool]"),
         "p, l and u of problem (1), and whether they are valid.  See dual_form.hpp.");
 }
 

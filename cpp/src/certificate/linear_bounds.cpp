@@ -32,6 +32,7 @@ class LinearBounds {
   Bounds run() const {
     Bounds found{kInf, -kInf, 0, 0, 0, 0};
     found.kkt_violation = part_.sums.violation;
+    if (p_.l1) found.kkt_violation = violation_of_features();
     found.infeasibility = part_.sums.outside;
     if (p_.bias == Bias::free) found.infeasibility = std::max(found.infeasibility, std::abs(deficit().value()));
     add_upper(found);
@@ -59,11 +60,19 @@ class LinearBounds {
   void add_upper(Bounds& found) const {
     BoundedSum sum = part_.losses;
     double error = 0;
-    add_half_square(sum, error);
+    if (p_.l1) {
+      for (double w : w_) sum.add(std::abs(w));
+    } else {
+      add_half_square(sum, error);
+    }
     const double offset = p_.total * b_;
     sum.add(offset);
     error += std::abs(offset) * (p_.totals_error + 2 * u);
-    if (p_.bias == Bias::penalized) {
+    if (p_.bias == Bias::penalized && p_.l1) {
+      const double penalty = std::abs(b_) / p_.bias_scale;
+      sum.add(penalty);
+      error += 2 * u * penalty;
+    } else if (p_.bias == Bias::penalized) {
       const double penalty = 0.5 * (b_ / p_.bias_scale) * (b_ / p_.bias_scale);
       sum.add(penalty);
       error += 6 * u * penalty;
@@ -102,7 +111,51 @@ class LinearBounds {
     return norm_ + distance + wrong;
   }
 
+  // The largest violation of |c_j| ≤ 1 and c_j w_j = |w_j|, c = Xᵀβ.
+  double violation_of_features() const {
+    double worst = 0;
+    for (std::size_t j = 0; j < part_.combined.size(); ++j) {
+      const double c = part_.combined[j] + part_.compensation[j], w = w_[j];
+      worst = std::max(worst, w == 0 ? std::abs(c) - 1 : std::abs(c - (w > 0 ? 1 : -1)));
+    }
+    return worst;
+  }
+
+  // With an ℓ1 penalty: β / z is feasible for z ≥ max(1, ‖Xᵀβ‖_∞), and its value is at least that of β over z.   (867)
+  void add_l1_lower(Bounds& found) const {
+    const LinearSums& sums = part_.sums;
+    const BoundedSum& value = part_.dual;
+    double error = sums.squares * (p_.bounds_error + 6 * u) + 4 * u * sums.linear;
+    error += part_.plain * (sums.squares + sums.linear) + value.error();
+    double largest = 0;
+    for (std::size_t j = 0; j < part_.combined.size(); ++j)
+      largest = std::max(largest, std::abs(part_.combined[j] + part_.compensation[j]));
+    const double count = part_.count, rounded = part_.rounded_additions * u;
+    double reach = 1.01 * ((rounded + 4 * count * u * count * u) * sums.weighted + u * largest + sums.moved);
+    if (p_.bias == Bias::penalized) {
+      const double sum = std::abs(part_.beta.value());
+      largest = std::max(largest, p_.bias_scale * sum);
+      reach = std::max(reach, 1.01 * p_.bias_scale * (part_.beta.error() + plain_error() + 2 * u * sum));
+    }
+    double cost = 0;
+    if (p_.bias == Bias::free) {
+      const Correction correction = correction_of_deficit(0, std::max(0.0, value.value()));
+      cost = correction.cost, reach += correction.reach;
+    }
+    if (!std::isfinite(cost) || !std::isfinite(largest + reach)) {
+      found.lower = 0;  // β = 0 is feasible
+      return;
+    }
+    found.scale = sums.linear + sums.squares + kShareOfBox * sums.boxes;
+    error = 1.001 * (error + cost);
+    const double z = std::max(1.0, (1 + 8 * u) * (largest + 1.001 * reach));
+    const double lower = value.value() - error, without = std::max(1.0, largest);
+    found.lower = std::max(0.0, lower > 0 ? lower / z * (1 - 4 * u) : 0.0);
+    found.rounding += error + std::max(0.0, value.value()) * (z - without) / z;
+  }
+
   void add_lower(Bounds& found) const {
+    if (p_.l1) return add_l1_lower(found);
     const LinearSums& sums = part_.sums;
     BoundedSum value = part_.dual;
     double error = sums.squares * (p_.bounds_error + 6 * u) + 4 * u * sums.linear;
@@ -114,7 +167,7 @@ class LinearBounds {
       error += 4 * u * s * s;
     }
     double cost = 0;
-    if (p_.bias == Bias::free) cost = cost_of_deficit(norm);
+    if (p_.bias == Bias::free) cost = correction_of_deficit(norm, 0).cost;
     if (!std::isfinite(cost)) return;
     found.scale = sums.linear + sums.squares + kShareOfBox * sums.boxes + 0.5 * sums.weighted * sums.weighted;
     error = 1.001 * (error + cost) + value.error();
@@ -132,23 +185,29 @@ class LinearBounds {
 
   // Bound on the decrease of the dual objective by an exact correction of the sum of β: a sample increases it and
   // another one decreases it, each by at most twice the deficit.  Any samples with enough slack give a bound; the best
-  // ones of a few are taken.
-  double cost_of_deficit(double norm) const {
+  // ones of a few are taken.  With an ℓ1 penalty the norm does not matter, but Xᵀβ moves: `value` per unit of its largest
+  // component is lost by the scaling.
+  struct Correction {
+    double cost = 0, reach = 0;  // decrease of the dual objective, and increase of ‖Xᵀβ‖_∞
+  };
+  Correction correction_of_deficit(double norm, double value) const {
     const BoundedSum rest = deficit();
     const double rounded = rest.error() + plain_error();
     const double missing = std::abs(rest.value()) + rounded + p_.totals_error * std::abs(p_.total);
-    if (missing == 0) return 0;
-    double cost = 0;
+    Correction sum;
+    if (missing == 0) return sum;
     for (const double side : {1.0, -1.0}) {
-      double smallest = kInf;
+      Correction best{kInf, 0};
       for (const SlackCandidate& c : find_candidates_(side, 2 * missing)) {
         if (!(c.slack >= 2 * missing)) continue;
+        const double curvature = p_.l1 ? 0.0 : 2 * missing * c.norm * c.norm;
         const double slope = c.slope + c.norm * norm + c.ridge * missing;
-        smallest = std::min(smallest, 2 * missing * (slope + 2 * missing * c.norm * c.norm));
+        const Correction found{2 * missing * (slope + curvature), 2 * missing * c.norm};
+        if (found.cost + value * found.reach < best.cost + value * best.reach) best = found;
       }
-      cost += smallest;
+      sum.cost += best.cost, sum.reach += best.reach;
     }
-    return cost;
+    return sum;
   }
 
   const LinearBoundedProblem& p_;

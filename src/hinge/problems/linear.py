@@ -86,6 +86,7 @@ def _range_with_zero(values: Array) -> tuple[float, float]:
 class LinearProblem:
     """min ½‖w‖² + ½b²/B² + d b + Σ lossᵢ(⟨w, xᵢ⟩ + b).                                   docs/math (101)
 
+    With `l1`, ‖w‖₁ + |b|/B replaces the squared norms, d = 0, and the loss is one of a margin with a curvature; (861).
     lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β. `bounds_error` and
     `totals_error` are relative rounding errors, as in `Problem`. `target_error` bounds the absolute rounding errors of
     the targets and the tube; it requires finite bounds.
@@ -103,6 +104,7 @@ class LinearProblem:
     bounds_error: float = 0.0
     totals_error: float = 0.0
     target_error: float = 0.0
+    l1: bool = False
     n: int = field(init=False, repr=False)  # number of samples
 
     def __post_init__(self) -> None:
@@ -310,7 +312,7 @@ def _value_at(problem: LinearProblem, offset: float) -> float:
     best = _best_dual(problem, np.full(problem.n, offset))
     losses = best * residual - problem.tube * np.abs(best) - 0.5 * problem.ridge * best**2
     scaled_offset = offset / problem.bias_scale if problem.bias is Bias.PENALIZED else 0.0
-    return float(np.sum(losses)) + 0.5 * scaled_offset**2
+    return float(np.sum(losses)) + (abs(scaled_offset) if problem.l1 else 0.5 * scaled_offset**2)
 
 
 # ---- certificate ----------------------------------------------------------------------------------------------------
@@ -365,6 +367,7 @@ def _certify_linear(
         beta,
         accurate,
         known,
+        problem.l1,
     )
     mu = np.array([offset] if problem.bias is not Bias.NONE else [])
     upper, lower, rounding = found.upper, found.lower, found.rounding

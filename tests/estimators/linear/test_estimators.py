@@ -271,7 +271,7 @@ class TestLimits:
         ({"tol": -1.0}, "tol"),
         ({"loss": "log"}, "loss"),
         ({"multi_class": "ovo"}, "multi_class"),
-        ({"penalty": "l1"}, "penalty"),
+        ({"penalty": "elasticnet"}, "penalty"),
         ({"solver": "liblinear"}, "solver"),
         ({"intercept_scaling": 0}, "intercept_scaling"),
         ({"n_jobs": 0}, "n_jobs"),

@@ -3,8 +3,11 @@
 //     min ½‖w‖² + ½ b²/B² + total · b + Σ loss_i(⟨w, x_i⟩ + b),
 //     loss_i(f) = max over l ≤ β ≤ u of β (target − f) − tube |β| − ½ ridge β².
 //
+// or of one with an ℓ1 penalty, docs/math (861): min ‖w‖₁ + |b|/B + Σ loss_i(⟨w, x_i⟩ + b), with total = 0.
+//
 // Every (w, b) gives an upper bound, every β in its box, with Σβ = total for a free b, a lower bound.  Both include the
-// rounding errors of their evaluation.  Does not use any code of the solvers.  One pass over the samples, unless their
+// rounding errors of their evaluation.  With an ℓ1 penalty β is scaled such that |Xᵀβ| ≤ 1, (867), and
+// the KKT violation is that of the weights.  Does not use any code of the solvers.  One pass over the samples, unless their
 // products with w are given.
 #pragma once
 
@@ -25,6 +28,7 @@ struct LinearBoundedProblem {
   double total = 0;
   double bounds_error = 0;  // relative error of lower, upper and ridge
   double totals_error = 0;  // relative error of total
+  bool l1 = false;          // an ℓ1 penalty
 };
 
 // Products of the samples with w that a solver has computed in double precision, and the distance of w from Xᵀβ.

@@ -30,11 +30,11 @@ bool solve_ones(std::vector<double>& g, std::size_t size, std::vector<double>& c
 
 }  // namespace
 
-bool Extrapolation::extrapolate(const LinearProblem& problem, std::vector<double>& beta) const {
-  const std::size_t size = points_.size() - 1, n = points_[0].size();
+bool extrapolated(const std::vector<std::vector<double>>& points, std::vector<double>& out) {
+  const std::size_t size = points.size() - 1, n = points[0].size();
   std::vector<std::vector<double>> steps(size, std::vector<double>(n));
   for (std::size_t k = 0; k < size; ++k)
-    for (std::size_t i = 0; i < n; ++i) steps[k][i] = points_[k + 1][i] - points_[k][i];
+    for (std::size_t i = 0; i < n; ++i) steps[k][i] = points[k + 1][i] - points[k][i];
   std::vector<double> g(size * size), c;
   double trace = 0;
   for (std::size_t a = 0; a < size; ++a)
@@ -46,10 +46,15 @@ bool Extrapolation::extrapolate(const LinearProblem& problem, std::vector<double
   double total = 0;
   for (double v : c) total += v;
   if (!(std::fabs(total) > 0)) return false;
-  beta.assign(n, 0.0);
+  out.assign(n, 0.0);
   for (std::size_t k = 0; k < size; ++k)
-    for (std::size_t i = 0; i < n; ++i) beta[i] += c[k] / total * points_[k + 1][i];
-  for (std::size_t i = 0; i < n; ++i) beta[i] = std::min(problem.upper[i], std::max(problem.lower[i], beta[i]));
+    for (std::size_t i = 0; i < n; ++i) out[i] += c[k] / total * points[k + 1][i];
+  return true;
+}
+
+bool Extrapolation::extrapolate(const LinearProblem& problem, std::vector<double>& beta) const {
+  if (!extrapolated(points_, beta)) return false;
+  for (std::size_t i = 0; i < beta.size(); ++i) beta[i] = std::min(problem.upper[i], std::max(problem.lower[i], beta[i]));
   return true;
 }
 

@@ -9,6 +9,9 @@
 
 namespace hinge {
 
+// Computes Σ c_k p^k with Σ c_k = 1 and minimal ‖Σ c_k (p^k − p^{k−1})‖ for at least two points; false on failure.
+bool extrapolated(const std::vector<std::vector<double>>& points, std::vector<double>& out);
+
 class Extrapolation {
  public:
   static constexpr std::size_t kRound = 10;  // epochs per round, all in the same order
@@ -18,7 +21,7 @@ class Extrapolation {
   bool empty() const { return points_.empty(); }
   bool fresh() const { return points_.size() == 1; }
   bool full() const { return points_.size() > kRound; }
-  // Computes Σ c_k β^k with Σ c_k = 1 and minimal ‖Σ c_k (β^k − β^{k−1})‖, projected onto the box; false on failure.
+  // The extrapolated point, projected onto the box; false on failure.
   bool extrapolate(const LinearProblem& problem, std::vector<double>& beta) const;
 
  private:

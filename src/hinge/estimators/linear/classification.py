@@ -32,8 +32,10 @@ from hinge.estimators.linear.probability import (
     linear_probabilities,
 )
 from hinge.estimators.linear.training import (
+    LinearSolver,
     initial_points,
     intercept_kind,
+    make_l1_solver,
     make_solver,
     solve_all,
     store_functions,
@@ -50,6 +52,7 @@ from hinge.problems import (
     certify_crammer_singer,
     scaled,
 )
+from hinge.solvers import CoordinateDescent
 
 #: Seconds per sample and class that are reserved for the certificate of the joint problem, and the largest share of the
 #: remaining time.
@@ -60,14 +63,17 @@ MAX_LATE_SAMPLES = 2_000
 
 
 class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
-    """Linear support vector classification, for many samples and many features.
+    r"""Linear support vector classification, for many samples and many features.
 
     Minimizes ½‖w‖² + Σ Cᵢ max(0, 1 − yᵢ(⟨w, xᵢ⟩ + b)), or the sum of the squared losses, and stops when the relative
-    duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` is True.
+    duality gap is proven to be at most `tol`. The intercept is free unless `penalize_intercept` is True. With
+    ``penalty="l1"``, ‖w‖₁ replaces ½‖w‖², and most weights are exactly zero if C is small.
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" needs a loss with a curvature (any but "hinge"), one problem per class, and ``solver="auto"`` or
+        "descent". A penalized intercept then adds \|b\| / `intercept_scaling` to the objective.
     loss : str or hinge.losses.Loss, default="squared_hinge"
         "squared_hinge", "hinge", or another loss of the margin with a quadratic conjugate: "modified_huber",
         "huberized_hinge", "smoothed_hinge".
@@ -92,13 +98,14 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
     solver : {"auto", "descent", "newton"} or CoordinateDescent, default="auto"
         "newton" does not support files that are read in blocks, nor ``multi_class="crammer_singer"``.
     max_iter : int, default=1000
-        Limit of epochs, Newton steps and interior-point steps together, for each problem; −1 for no limit.
+        Limit of epochs, Newton steps and interior-point steps together, for each problem; −1 for no limit. With an ℓ1
+        penalty, descent on some features counts in units of a pass over X.
     max_time : float, optional
         Seconds for the whole fit. The best model found within this time is kept.
     cache_size : float or "auto", default="auto"
         Megabytes of X to hold in memory at a time, if X is a memory map of a file.
     warm_start : bool, default=False
-        Whether to start from the last solution, scaled to the new C.
+        Whether to start from the last solution, scaled to the new C; with an ℓ1 penalty, from the last weights.
     n_jobs : int, optional
         Threads. Classes are trained in parallel, and so are passes over the samples. The result does not depend on it.
     verbose : bool, default=False
@@ -117,7 +124,8 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
     classes_, n_iter_, n_features_in_
         As in scikit-learn.
     dual_coef_ : ndarray of shape (1 or n_classes, n_samples)
-        The dual point, with signs: w = Σ dual_coef_ᵢ xᵢ at the optimum.
+        The dual point, with signs: w = Σ dual_coef_ᵢ xᵢ at the optimum. With an ℓ1 penalty, \|Σ dual_coef_ᵢ xᵢ\| ≤ 1 in
+        every feature, with equality where the weight is not zero.
     certificate_ : Certificate
         Primal and dual value, gap, relative gap and KKT violation; `certificates_` has one per problem.
     status_ : Status
@@ -138,7 +146,7 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "penalty": Choice(("l2",)),
+        "penalty": Choice(("l2", "l1")),
         "C": POSITIVE,
         "multi_class": Choice(("ovr", "crammer_singer")),
         "class_weight": ClassWeight(),
@@ -209,12 +217,7 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
         -------
         self
         """
-        if self.penalty == "l1":
-            raise ValueError(
-                f"Unsupported set of arguments: penalty='l1', loss={self.loss!r}, dual={self.dual!r}; use "
-                "penalty='l2', or LPSVC for a model with an l1 penalty"
-            )
-        check_parameters(self, self._rules)
+        self._check_parameters()
         control = RunControl(self.max_time)
         with control.capture_signals():
             report = self._fit(X, y, sample_weight, control)
@@ -239,6 +242,23 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
                 self.__dict__.pop("calibration_", None)
         return report
 
+    def _check_parameters(self) -> None:
+        check_parameters(self, self._rules)
+        if self.penalty != "l1":
+            return
+        combination = f"Unsupported set of arguments: penalty='l1', loss={self.loss!r}, dual={self.dual!r}"
+        if self.multi_class == "crammer_singer":
+            raise ValueError("penalty='l1' does not support multi_class='crammer_singer': use multi_class='ovr'")
+        if self.loss == "hinge":
+            raise ValueError(
+                f"{combination}: the hinge loss has no curvature; use loss='squared_hinge', or LPSVC, which minimizes "
+                "the l1 norm of its coefficients with the hinge loss by linear programming"
+            )
+        if not isinstance(self.dual, str) and self.dual:
+            raise ValueError(f"{combination}: the l1 penalty needs the primal problem; use dual='auto' or dual=False")
+        if self.solver not in ("auto", "descent"):
+            raise ValueError(f"solver={self.solver!r} does not support penalty='l1': use solver='auto' or 'descent'")
+
     def _validate(self, X: Any, y: Any, sample_weight: Any, reset: bool = True) -> ClassificationData:
         return validate_linear_classification(self, X, y, sample_weight, reset)
 
@@ -258,7 +278,10 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
         bias, scale, problems = intercept_kind(self), float(self.intercept_scaling), []
         for label in data.classes[1:] if len(data.classes) == 2 else data.classes:
             sign = signs_of(data.y, label, data.classes)
-            problems.append(linear_classification(data.X, sign, cost, loss, bias, scale))
+            problem = linear_classification(data.X, sign, cost, loss, bias, scale)
+            problems.append(replace(problem, l1=True) if self.penalty == "l1" else problem)
+        if self.penalty == "l1" and not np.min(problems[0].ridge) > 0:
+            raise ValueError(f"loss={loss!r} has no curvature, which penalty='l1' needs; use loss='squared_hinge'")
         return problems
 
     # ---- all classes in one problem -----------------------------------------------------------------------------
@@ -293,12 +316,19 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
     def _solve_part(self, data: ClassificationData, dual: Array, control: RunControl, tol: float) -> PartSolution:
         """Train on some of the samples from dual points of all samples, for cross-fitted decision values."""
         threads = effective_n_jobs(self.n_jobs)
-        solver = replace(make_solver(self, data.X, threads, self.dual), tol=tol)
+        solver: LinearSolver
+        if self.penalty == "l1":
+            solver = replace(make_l1_solver(self, threads), tol=tol)
+        else:
+            solver = replace(make_solver(self, data.X, threads, self.dual), tol=tol)
         if self._is_joint(data.classes):
+            assert isinstance(solver, CoordinateDescent)
             joint = solver.solve_crammer_singer(self._joint_problem(data), np.ascontiguousarray(dual.T), control)
             return PartSolution(joint.weights, joint.offset, [joint])
-        problems = self._problems(data)
-        solutions = solve_all(solver, problems, list(np.ascontiguousarray(dual)), min(threads, len(problems)), control)
+        problems, starts = self._problems(data), list(np.ascontiguousarray(dual))
+        if self.penalty == "l1":
+            starts = list(np.column_stack([dense_weights(self.coef_), self.intercept_]))
+        solutions = solve_all(solver, problems, starts, min(threads, len(problems)), control)
         offsets = np.array([solution.offset for solution in solutions])
         return PartSolution(np.array([solution.weights for solution in solutions]), offsets, solutions)
 

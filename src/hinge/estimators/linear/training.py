@@ -33,7 +33,11 @@ from hinge.kernels.samples import all_finite
 from hinge.matrices import check_sparse
 from hinge.problems import Array, Bias, LinearProblem, LinearSolution
 from hinge.solvers import CoordinateDescent
+from hinge.solvers.linear.l1_descent import L1CoordinateDescent
 from hinge.validation import check_sample_weight
+
+#: The solvers of linear problems.
+LinearSolver = CoordinateDescent | L1CoordinateDescent
 
 #: Arrays with more values than this are checked for NaN and infinity on several threads.
 PARALLEL_CHECK_VALUES = 4_000_000
@@ -135,6 +139,19 @@ def intercept_kind(estimator: Any) -> Bias:
     return Bias.PENALIZED if estimator.penalize_intercept else Bias.FREE
 
 
+def make_l1_solver(estimator: Any, threads: int = 1) -> L1CoordinateDescent:
+    """Return the solver of an estimator with an ℓ1 penalty."""
+    return L1CoordinateDescent(
+        tol=float(estimator.tol), max_iter=int(estimator.max_iter), threads=threads, seed=_seed(estimator)
+    )
+
+
+def _seed(estimator: Any) -> int:
+    if estimator.random_state is None:
+        return 0
+    return int(check_random_state(estimator.random_state).randint(2**31 - 1))
+
+
 def make_solver(estimator: Any, X: Any, threads: int = 1, dual: Any = "auto") -> CoordinateDescent:
     """Return the solver of an estimator: its `solver` if that is an object, or one with the selected method.
 
@@ -153,15 +170,12 @@ def make_solver(estimator: Any, X: Any, threads: int = 1, dual: Any = "auto") ->
             "that is read in blocks; use solver='auto' or 'descent', a cache_size of more than twice the file, or load "
             "the file with np.array(X) or X.copy()"
         )
-    seed = 0
-    if estimator.random_state is not None:
-        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     return CoordinateDescent(
         tol=float(estimator.tol),
         method=method,
         max_iter=int(estimator.max_iter),
         threads=threads,
-        seed=seed,
+        seed=_seed(estimator),
         block_bytes=in_blocks,
     )
 
@@ -195,8 +209,14 @@ def train_linear(
     """
     threads, count = effective_n_jobs(estimator.n_jobs), len(problems)
     parallel = min(threads, count)
-    solver = make_solver(estimator, data.X, threads if parallel == 1 else max(1, threads // count), dual)
-    starts = initial_points(estimator, data, count) if estimator.warm_start else [None] * count
+    own_threads = threads if parallel == 1 else max(1, threads // count)
+    solver: LinearSolver
+    if problems[0].l1:
+        solver = make_l1_solver(estimator, own_threads)
+        starts = initial_weights(estimator, data, count) if estimator.warm_start else [None] * count
+    else:
+        solver = make_solver(estimator, data.X, own_threads, dual)
+        starts = initial_points(estimator, data, count) if estimator.warm_start else [None] * count
     if estimator.verbose and control.callback is None:
         with ProgressLine(type(estimator).__name__) as line:
             solutions = solve_all(solver, problems, starts, parallel, control.with_callback(line.update))
@@ -212,7 +232,7 @@ def train_linear(
 
 
 def solve_all(
-    solver: CoordinateDescent,
+    solver: LinearSolver,
     problems: Sequence[LinearProblem],
     starts: Sequence[Array | None],
     parallel: int,
@@ -236,6 +256,16 @@ def initial_points(estimator: Any, data: TrainingData, count: int) -> Sequence[A
         return [None] * count
     with np.errstate(over="ignore", invalid="ignore"):
         starts = cost_scale(estimator) / estimator._fit_cost * last[:, data.rows]
+    return list(starts) if np.isfinite(starts).all() else [None] * count
+
+
+def initial_weights(estimator: Any, data: TrainingData, count: int) -> Sequence[Array | None]:
+    """The weights of the last fit with their intercepts; None if the features or the classes are different."""
+    last = vars(estimator).get("coef_")
+    if last is None or last.shape != (count, data.X.shape[1]) or _has_other_classes(estimator, data):
+        return [None] * count
+    weights = last.toarray() if sp.issparse(last) else np.asarray(last, dtype=np.float64)
+    starts = np.column_stack([weights, np.atleast_1d(estimator.intercept_)])
     return list(starts) if np.isfinite(starts).all() else [None] * count
 
 

@@ -18,12 +18,12 @@ from hinge.io.replacement import Path, writing
 
 Array = NDArray[np.float64]
 
-CLASSIFIERS = ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "MCSVM_CS")
+CLASSIFIERS = ("L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "MCSVM_CS", "L1R_L2LOSS_SVC")
 REGRESSORS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
 ONE_CLASS = "ONECLASS_SVM"
 
 #: Types that are not estimators of hinge: other losses and penalties.
-OTHERS = ("L2R_LR", "L1R_L2LOSS_SVC", "L1R_LR", "L2R_LR_DUAL")
+OTHERS = ("L2R_LR", "L1R_LR", "L2R_LR_DUAL")
 
 _KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
 

@@ -21,6 +21,7 @@ LOSSES = {
     "L2R_L2LOSS_SVC": "squared_hinge",
     "L2R_L1LOSS_SVC_DUAL": "hinge",
     "MCSVM_CS": "hinge",
+    "L1R_L2LOSS_SVC": "squared_hinge",
     "L2R_L2LOSS_SVR": "squared_epsilon_insensitive",
     "L2R_L2LOSS_SVR_DUAL": "squared_epsilon_insensitive",
     "L2R_L1LOSS_SVR_DUAL": "epsilon_insensitive",
@@ -50,6 +51,8 @@ def record_of(estimator: Any) -> LiblinearModel:
         if len(labels) == 2:  # one weight vector for each class
             weights, intercept = np.concatenate([weights, -weights]) / 2, np.concatenate([intercept, -intercept]) / 2
         return LiblinearModel("MCSVM_CS", weights, intercept, bias, labels)
+    if estimator.penalty == "l1":
+        return LiblinearModel("L1R_L2LOSS_SVC", weights, intercept, bias, labels)
     kind = "L2R_L1LOSS_SVC_DUAL" if estimator.loss == "hinge" else "L2R_L2LOSS_SVC_DUAL"
     return LiblinearModel(kind, weights, intercept, bias, labels)
 
@@ -62,6 +65,8 @@ def estimator_of(record: LiblinearModel, parameters: dict[str, Any]) -> Any:
         if record.bias > 0:
             settings |= {"penalize_intercept": True, "intercept_scaling": record.bias}
     cls: Any = LinearSVC if record.solver_type in CLASSIFIERS else LinearSVR
+    if record.solver_type == "L1R_L2LOSS_SVC":
+        settings["penalty"] = "l1"
     if record.solver_type == "MCSVM_CS":
         settings["multi_class"] = "crammer_singer"
     cls = LinearOneClassSVM if record.solver_type == ONE_CLASS else cls

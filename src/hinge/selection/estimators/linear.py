@@ -24,7 +24,7 @@ class LinearSVCCV(CrossValidatedClassifier):
         The values of C, or their number: then from 1e-4 to 100 divided by the mean squared norm of the samples.
     cv, scoring, max_time, n_jobs, verbose
         As in `SVCCV`.
-    loss, multi_class, fit_intercept, class_weight, tol, max_iter, probability
+    loss, multi_class, fit_intercept, class_weight, tol, max_iter, probability, penalty
         As in `LinearSVC`.
 
     Attributes
@@ -61,6 +61,7 @@ class LinearSVCCV(CrossValidatedClassifier):
         tol=1e-4,
         max_iter=1000,
         probability=False,
+        penalty="l2",
     ):
         self.Cs = Cs
         self.cv = cv
@@ -75,12 +76,13 @@ class LinearSVCCV(CrossValidatedClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.probability = probability
+        self.penalty = penalty
 
     def _template(self) -> Any:
         return LinearSVC(
             loss=self.loss, multi_class=self.multi_class, fit_intercept=self.fit_intercept,
             class_weight=self.class_weight, tol=self.tol, max_iter=self.max_iter, probability=self.probability,
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs, penalty=self.penalty,
         )  # fmt: skip
 
     def _axes(self, template: Any, X: Any, y: Any) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Solvers for linear models: coordinate descent, small problems and linear programming."""
+"""Solvers for linear models: coordinate descent, ℓ1 penalties, small problems and linear programming."""
