@@ -32,10 +32,8 @@ EXCEPTIONS = {
     "hinge evaluates it for the support vectors",
     "test_svm.py::test_linearsvc_parameters[42-False-l2-hinge": "expects an error for loss='hinge' with "
     "dual=False, which hinge supports",
-    "test_svm.py::test_linearsvc": L1,
     "test_svm.py::test_dense_liblinear_intercept_handling": L1,
     "test_sparse.py::test_sparse_liblinear_intercept_handling": L1,
-    "test_svm.py::test_linearsvm_liblinear_sample_weight[42-LinearSVC-params0": L1,
     "test_svm.py::test_linear_svm_convergence_warnings": "expects a warning that names Liblinear",
     "test_svm.py::test_svr_errors": "fits a callable kernel of the wrong shape, which hinge rejects",
 }

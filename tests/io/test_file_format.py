@@ -117,7 +117,19 @@ def functions(reader, X):
     total = np.zeros((len(X), len(model["intercept"])))
     for _, part in parts:
         total += kernel(part["kernel"], X, part["vectors"]) @ part["coefficients"] + part["intercept"]
+    if "function_coef_" in state:
+        return total + unpenalized(reader.parameters["functions"], X) @ np.atleast_2d(state["function_coef_"]).T
     return total + model["intercept"] if name == "DictionaryModel" else total
+
+
+def unpenalized(functions, X):
+    """ψ(x): 1, (1, x), or (1, x, products of two features)."""
+    columns = [np.ones(len(X))]
+    if functions in ("linear", "quadratic"):
+        columns += list(X.T)
+    if functions == "quadratic":
+        columns += [X[:, i] * X[:, j] for i in range(X.shape[1]) for j in range(i, X.shape[1])]
+    return np.column_stack(columns)
 
 
 def votes(f, first_wins, n_classes):

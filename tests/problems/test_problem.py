@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from contracts.strategies import programs
 from hinge.kernels import RBF, Precomputed, open_access
 from hinge.problems import History, Problem, Quadratic, Solution, Status
+from hinge.solvers import Auto, WorkingSet
 from reference.qp import dense_matrix
 
 
@@ -51,9 +52,11 @@ class TestInvalidProblems:
         with pytest.raises(ValueError, match="shape"):
             make(A=np.ones((2, 3)), d=np.ones((2, 1)))
 
-    def test_more_than_two_rows_are_rejected(self):
-        with pytest.raises(ValueError, match=r"A has 3 rows; zero, one or two"):
-            make(A=np.ones((3, 3)), d=np.ones(3))
+    def test_more_than_two_rows_need_an_interior_point_method(self):
+        problem = make(A=np.eye(3), d=np.full(3, 0.5))
+        with pytest.raises(ValueError, match="at most two"):
+            WorkingSet().solve(problem)
+        np.testing.assert_allclose(Auto().solve(problem).alpha, 0.5)
 
     @pytest.mark.parametrize("name", ["p", "A", "d"])
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

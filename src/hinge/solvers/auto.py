@@ -266,9 +266,10 @@ def step_budget(n: int) -> int:
 
 
 def needs_interior_point(problem: Problem) -> bool:
-    """Whether decomposition methods do not apply: h cannot be folded into Q, or equality rows share variables."""
+    """Whether decomposition methods do not apply: h cannot be folded into Q, or rows are more than two or overlap."""
     general = problem.term is not None and not (isinstance(problem.term, Diagonal) and not problem.has_common_descent())
-    return general or (len(problem.A) > 1 and bool(((problem.A[0] != 0) & (problem.A[1] != 0)).any()))
+    rows = problem.A
+    return general or len(rows) > 2 or (len(rows) == 2 and bool(((rows[0] != 0) & (rows[1] != 0)).any()))
 
 
 def is_bounded(problem: Problem) -> bool:

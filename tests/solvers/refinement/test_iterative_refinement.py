@@ -102,4 +102,7 @@ def test_gradient_belongs_to_the_point_in_double_precision(name):
 def test_certificate_of_a_model_is_that_of_double_precision():
     model = SVR(C=1e4, gamma=0.3, epsilon=0.1, solver="interior_point").fit(DATA, TARGET)
     fitted, exact_certificate = model.certificate_, model.certify(DATA, TARGET)
-    assert 0.1 * exact_certificate.gap <= fitted.gap <= 10 * exact_certificate.gap
+    # `certify` sums more accurately than the fit: only the gaps without rounding errors are comparable.
+    gap, exact_gap = (certificate.gap - certificate.rounding for certificate in (fitted, exact_certificate))
+    assert 0.1 * exact_gap <= gap <= 10 * exact_gap
+    assert max(fitted.dual, exact_certificate.dual) <= min(fitted.primal, exact_certificate.primal)

@@ -127,8 +127,11 @@ class OnlineEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         return learner
 
     def _is_new(self) -> bool:
-        """Whether the estimator has not learned any sample."""
-        return "_live" not in vars(self) and "_state" not in vars(self)
+        """Whether the estimator has not learned any sample.
+
+        Another thread may replace `_state` by `_live` at the same time; the order of the two conditions matters.
+        """
+        return "_state" not in vars(self) and "_live" not in vars(self)
 
     def _start(self, X: Any, y: Any, classes: Any) -> tuple[Any, Array]:
         """Validate the first samples and create the learner; return the samples and their targets."""
