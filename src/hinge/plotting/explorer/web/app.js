@@ -104,7 +104,7 @@ function startExplorer(root, encoded) {
   function showSets() {
     const counts = [0, 0, 0], total = model.sets.length;
     for (const s of model.sets) counts[s]++;
-    const names = ["α = 0", "margin", "at the bound"], tones = ["#767676", "#00694a", "#8c3f00"];
+    const names = ["α = 0", "margin", "bound"], tones = ["#767676", "#00694a", "#8c3f00"];
     part("sets").setAttribute("aria-label", names.map((name, k) => `${name}: ${counts[k]}`).join(", "));
     part("sets").replaceChildren(...counts.map((count, k) => {
       const bar = document.createElement("span");
