@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         SemiparametricSVR,
         TransductiveSVC,
     )
+    from hinge.export.predictor import predictor
     from hinge.io import ModelFileError, load, save
     from hinge.patch import patch_sklearn, unpatch_sklearn
     from hinge.paths import (
@@ -117,6 +118,7 @@ __all__ = [
     "one_vs_one_paths",
     "online",
     "patch_sklearn",
+    "predictor",
     "quadratic_loss_path",
     "ranking",
     "ranking_path",
@@ -138,6 +140,7 @@ _PACKAGES = (
 
 #: Public names of the other packages; all remaining names of `__all__` are estimators.
 _OWNERS = {
+    "hinge.export.predictor": ("predictor",),
     "hinge.io": ("ModelFileError", "load", "save"),
     "hinge.paths": (
         "ApproximatePath",
