@@ -64,7 +64,7 @@ class Predictor:
         self._scaling = tuple(prediction.scaling)
         self._terms = [_compiled(term) for term in prediction.terms if isinstance(term, KernelTerm)]
         linear = [term.weights.T for term in prediction.terms if isinstance(term, LinearTerm)]
-        self._weights = np.ascontiguousarray(sum(linear)) if linear else None
+        self._weights: Any = np.ascontiguousarray(sum(linear)) if linear else None
         self._intercept = np.array(prediction.intercept, dtype=np.float64)
         self._signs = prediction.pair_signs() if prediction.output is Output.PAIRS else None
         self._zero_below = prediction.zero_below
