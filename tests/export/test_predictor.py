@@ -46,7 +46,7 @@ def test_rows_of_another_width_are_an_error():
     X, y = rng.normal(size=(30, 4)), np.arange(30) % 2
     for model in (hinge.SVC(), hinge.LinearSVC(), hinge.SVR()):
         predict = hinge.predictor(model.fit(X, y))
-        with pytest.raises(ValueError, match="features|size"):
+        with pytest.raises(ValueError, match=r"features|size"):
             predict(X[0, :3])
 
 
