@@ -9,6 +9,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import hinge
 from export.cases import NAMES, assert_agreement, cases, row_by_row
+from hinge.estimators.kernel.one_vs_one import class_values
+from hinge.kernels import RBF, Laplacian
 
 SETTINGS = settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 
@@ -39,6 +41,24 @@ def test_the_predictor_is_frozen():
     model.fit(X, 1 - y)
     np.testing.assert_array_equal(predict(X), expected)
     assert predict.n_features == 30
+
+
+def test_votes_are_those_of_the_estimator():
+    """With four classes, confidences may not outweigh a vote."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 4
+    predict = hinge.predictor(hinge.SVC(break_ties=True).fit(X, y))
+    values = 10.0 ** rng.uniform(-3, 3, (500, 6)) * rng.choice([-1, 1], (500, 6))
+    np.testing.assert_allclose(predict._votes(values), class_values(values, np.arange(4)), rtol=1e-12)
+
+
+def test_functions_with_several_kernels_are_summed():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    model = hinge.LPSVR(C=10.0, kernel=[RBF(0.5), RBF(3.0), Laplacian(0.2)]).fit(X, np.sin(3 * X[:, 0]) + X[:, 1] ** 2)
+    predict = hinge.predictor(model)
+    assert len(predict._terms) > 1
+    np.testing.assert_allclose(predict(X), model.predict(X), rtol=1e-12, atol=1e-12)
 
 
 def test_rows_of_another_width_are_an_error():

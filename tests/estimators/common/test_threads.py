@@ -84,6 +84,21 @@ class TestShared:
         in_threads(lambda i: [model.partial_fit(X[k : k + 1], y[k : k + 1], **options) for k in range(i, 160, THREADS)])
         assert model.t_ == 160 + loaded
 
+    def test_a_loaded_online_estimator_is_never_new_while_another_thread_restores_it(self):
+        """`_live` is set before `_state` is deleted, here between any two looks at the attributes."""
+
+        class Restored(dict):
+            def __contains__(self, key):
+                found = super().__contains__(key)
+                self["_live"] = None
+                self.pop("_state", None)
+                return found
+
+        X, y = samples()
+        model = pickle.loads(pickle.dumps(hinge.OnlineSVC(gamma=0.5).partial_fit(X[:1], y[:1], classes=[-1, 1])))
+        model.__dict__ = Restored(vars(model))
+        assert not model._is_new()
+
     @pytest.mark.parametrize("cls", [hinge.SVC, hinge.LinearSVC, hinge.OneClassSVM, hinge.LPSVC])
     def test_predictions_of_one_estimator(self, cls):
         X, y = samples()
