@@ -68,30 +68,29 @@ def _status(target: str) -> os.stat_result | None:
 def _open_new(folder: str, temporary: str, replaced: os.stat_result | None) -> IO[bytes]:
     """Open a new file without a name, or with the temporary name, and lock it."""
     mode = 0o666 if replaced is None else 0o600  # the umask applies; the mode of the replaced file is set below
-    descriptor = _open_unnamed(folder, mode)
-    if descriptor is None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-        descriptor = os.open(temporary, flags, mode)
+    file = _open_unnamed(folder, mode)
+    if file is None:
+        file = open(temporary, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115
     try:
         if fcntl is not None:
             with contextlib.suppress(OSError):  # some network file systems have no locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         if replaced is not None and hasattr(os, "fchmod"):
             with contextlib.suppress(OSError):
-                os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode))
-        return os.fdopen(descriptor, "w+b")
+                os.fchown(file.fileno(), replaced.st_uid, replaced.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(replaced.st_mode))
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
 
 
-def _open_unnamed(folder: str, mode: int) -> int | None:
+def _open_unnamed(folder: str, mode: int) -> IO[bytes] | None:
     """Open a file without a name; None if the system cannot do this, or could not give it a name later."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
-    try:
-        return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode)
+    try:  # the file object owns the descriptor from the start: an interrupt at any time closes it once
+        return open(folder, "w+b", opener=lambda name, _: os.open(name, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode))
     except OSError as error:
         if error.errno in _UNSUPPORTED and os.path.isdir(folder):
             return None
