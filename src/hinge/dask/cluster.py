@@ -13,7 +13,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, Protocol, Self
+from typing import Any
 
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, KilledWorker, default_client, futures_of
@@ -37,14 +37,7 @@ class Stopped(Exception):
     """The deadline has passed, or a signal was received, while a reduction was computed."""
 
 
-class Mergeable(Protocol):
-    """A sum over samples."""
-
-    def merge(self, other: Self) -> Self:
-        """Return the sum over the samples of both."""
-
-
-#: (index of the partition, block, argument) → results, each of which can be merged or is None.
+#: (index of the partition, block, argument) → results, each None or an object with `merge`, the sum of two results.
 PartitionFunction = Callable[[int, Any, Any], Sequence[Any]]
 
 

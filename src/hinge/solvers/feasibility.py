@@ -35,15 +35,6 @@ def groups_of(problem: Problem) -> NDArray[np.int8]:
     return group
 
 
-def group_totals(problem: Problem) -> tuple[float, float]:
-    """The sums of the signed variables of both groups; zero for a group without variables."""
-    totals = [0.0, 0.0]
-    for g in np.flatnonzero(problem.d):
-        row = problem.A[g] * problem.Q.sign
-        totals[g] = float(problem.d[g] / row[np.argmax(row != 0)])
-    return totals[0], totals[1]
-
-
 def nearest_feasible(problem: Problem, alpha: Array | None = None) -> Array:
     """A feasible point close to `alpha`, or to the origin: clip to the bounds, then correct each row.
 

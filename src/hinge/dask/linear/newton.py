@@ -72,7 +72,6 @@ class Run:
     report: Callable[[dict[str, Any]], bool] = lambda snapshot: True
     status: Status = Status.MAX_ITER
     iterations: int = 0
-    bands: int = 0
     certificate: Certificate | None = None
     point: Point | None = None
     sums: NewtonSums | None = None
