@@ -206,7 +206,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self._margins = np.ones(1)
         return window
 
-    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+    def _apply_update(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> None:
         kernel = self.model_.kernel
         windows = {pair: self._window(*pair, kernel) for pair in combinations(self.classes_, 2)}
         pair_rows = {pair: self._pair_rows(*pair) for pair in windows}

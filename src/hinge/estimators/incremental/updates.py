@@ -94,7 +94,9 @@ class IncrementalEstimator(DualEstimator):
         """Raise a ValueError if samples with these labels and weights are not sufficient for a model."""
 
     @abstractmethod
-    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+    def _apply_update(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> None:
         """Update all windows, then the stored samples and the model; `weight` are new weights of the old samples."""
 
     # ---- parameters ---------------------------------------------------------------------------------------------
@@ -345,6 +347,10 @@ class IncrementalEstimator(DualEstimator):
         self._check_fitted()
         cost_changed = self._check_changed_parameters()
         added = None if X is None else self._new_samples(X, y, sample_weight)
+        return self._exchange(added, forget, cost_changed)
+
+    def _exchange(self, added: TrainingData | None, forget: ArrayLike, cost_changed: bool) -> Self:
+        """Add and remove samples; with `cost_changed` the costs of the others move to the present C."""
         removed = self._positions(forget)
         index = self._remaining(removed)
         labels = self._y[index] if added is None else np.concatenate([self._y[index], added.y])
@@ -352,11 +358,13 @@ class IncrementalEstimator(DualEstimator):
         self._check_remaining(labels, weight, "forget")
         return self._change(added, removed, self._w if cost_changed else None)
 
-    def _change(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> Self:
+    def _change(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> Self:
         """Apply an update, or leave the estimator unchanged if it fails."""
         try:
             with rollback(self):
-                self._apply_update(added, removed, weight)
+                self._apply_update(added, removed, weight, **options)
         except BaseException:
             self._windows = None  # some windows may have been updated; they are built again from the samples
             raise
