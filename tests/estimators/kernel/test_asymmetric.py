@@ -150,9 +150,10 @@ def test_linear_estimator_solves_the_same_problem(X, y):
 
 @pytest.mark.parametrize(("X", "y"), list(data_sets()))
 def test_linear_costs_per_sample(X, y):
-    """One cost for each sample, or two of which one may be zero; the certificate uses them, and warm starts keep them."""
+    """One cost for each sample, or two of which one may be zero; certificates and warm starts use them."""
     one_sided = costs_and_tubes(len(y))[-1][0]
-    for C, epsilon in ((one_sided, 0.1), (one_sided, (0.3, 0.1)), (one_sided[:, 0], 0.1), (one_sided[:, 0], (0.1, 0.0))):
+    above = one_sided[:, 0]
+    for C, epsilon in ((one_sided, 0.1), (one_sided, (0.3, 0.1)), (above, 0.1), (above, (0.1, 0.0))):
         linear = LinearSVR(C=C, epsilon=epsilon, tol=1e-9, warm_start=True).fit(X, y)
         kernel = SVR(C=C, epsilon=epsilon, kernel="linear", tol=1e-10).fit(X, y)
         np.testing.assert_allclose(linear.coef_, kernel.coef_.ravel(), atol=1e-6)
