@@ -238,7 +238,7 @@ class Window:
         return self._parametric(between(self.cost, new_cost), None if widths is None else between(self.epsilon, widths))
 
     def _grow(self, X: Any, y: Array, new_cost: Array, widths: Array | None) -> ParametricProblem:
-        """Add samples of cost zero; return the problem in which the costs change to `new_cost` and tubes to `widths`."""
+        """Add samples of cost zero; return the problem whose costs change to `new_cost` and tubes to `widths`."""
         y = np.concatenate([self.y, y])
         access = self._open(self.rows.add(X))
         self.y, self.access = y, access
