@@ -100,7 +100,8 @@ class ResidualLossRegressor(KernelRegressor):
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
             above, below = self._sides("epsilon", epsilon, data)
             cost_star = None if C_star is None else C_star * data.weight
-            check_both_sides(cost, cost_star)
+            if C_star is not None or isinstance(C, np.ndarray):
+                check_both_sides(cost, cost_star)
             return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
         if C_star is not None:
             raise ValueError(
