@@ -18,7 +18,8 @@ from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
+from hinge.estimators.incremental.groups import as_groups
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC

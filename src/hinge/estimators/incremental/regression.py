@@ -15,7 +15,8 @@ from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import TrainingData, real_targets
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
+from hinge.estimators.incremental.groups import as_groups
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
 from hinge.estimators.kernel.regression import KernelRegressor, store_single
 from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import Kernel
