@@ -6,6 +6,8 @@ Names are imported when they are first used: `import hinge` itself loads neither
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hinge._version import __version__ as __version__  # a public name that is not in __all__
+
 if TYPE_CHECKING:
     from hinge import conformal, inspection, io, kernels, losses, lowrank, online, ranking, recipes, selection, solvers
     from hinge.estimators import (
@@ -174,10 +176,6 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name in _PACKAGES:
         value = import_module(f"hinge.{name}")
-    elif name == "__version__":
-        from importlib.metadata import version  # local: reading the metadata takes as long as all other imports
-
-        value = version("hinge")
     elif name in __all__:
         module = import_module(_OWNER.get(name, "hinge.estimators"))
         value = getattr(module, name)
