@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
-from hinge._version import __version__
+from hinge import __version__
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
