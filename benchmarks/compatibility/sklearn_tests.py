@@ -41,8 +41,10 @@ EXCEPTIONS = {
     "utils/tests/test_estimator_checks.py::test_check_estimator_callback": FOUR_CHECKS,
     "utils/tests/test_estimator_checks.py::test_xfail_count_with_no_fast_fail": FOUR_CHECKS,
     "tests/test_common.py::test_estimators[NuSVC()-check_classifiers_one_label_sample_weights]": PASSES,
-    "tests/test_common.py::test_estimators[LinearSVC(max_iter=20)-check_sample_weight_equivalence_on_dense_data]": PASSES,
-    "tests/test_common.py::test_estimators[LinearSVR(max_iter=20)-check_sample_weight_equivalence_on_dense_data]": PASSES,
+    **{
+        f"tests/test_common.py::test_estimators[{name}(max_iter=20)-check_sample_weight_equivalence_on_dense_data]": PASSES
+        for name in ("LinearSVC", "LinearSVR")
+    },
     "linear_model/tests/test_sgd.py::test_sgd_oneclass_vs_linear_oneclass_offsets_match[0.9]": "compares "
     "stochastic gradient descent with OneClassSVM up to 1.3e-6",
 }
