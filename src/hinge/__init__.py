@@ -61,9 +61,6 @@ if TYPE_CHECKING:
     from hinge.ranking import RankingPath, ranking_path
     from hinge.selection import SVCCV, SVRCV, LinearSVCCV, LinearSVRCV
 
-#: Also in pyproject.toml; reading it from the metadata of the installation takes 20 ms.
-__version__ = "0.1.0"
-
 __all__ = [
     "LPSVC",
     "LPSVR",
@@ -177,6 +174,10 @@ def __getattr__(name: str) -> Any:
     value: Any
     if name in _PACKAGES:
         value = import_module(f"hinge.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version  # local: reading the metadata takes as long as all other imports
+
+        value = version("hinge")
     elif name in __all__:
         module = import_module(_OWNER.get(name, "hinge.estimators"))
         value = getattr(module, name)

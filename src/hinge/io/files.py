@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
-from hinge import __version__
+from hinge import _core
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
@@ -64,7 +64,7 @@ def save(model: Any, path: Path) -> None:
     manifest = {
         "format": FORMAT,
         "version": VERSION,
-        "hinge": __version__,
+        "hinge": _core.VERSION,
         "class": name,
         "parameters": {key: encoder.encode(parameters[key], key) for key in sorted(parameters)},
         "state": {key: encoder.encode(state[key], key) for key in sorted(state)},
