@@ -5,8 +5,8 @@ import tomllib
 from importlib import metadata
 
 import hinge
-from hinge import _core
 from architecture.sources import ROOT, matching_lines, tracked_files
+from hinge import _core
 
 
 def test_files_do_not_depend_on_a_computer():

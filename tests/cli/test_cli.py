@@ -38,7 +38,7 @@ def test_scripts_end_with_the_exit_code_of_the_function(name, capfd):
 
 def test_processes_wait_for_their_threads():
     code = (
-        "import threading, time; from hinge.cli.process import leave\n"
+        "import threading, time; from hinge.cli.startup import leave\n"
         "threading.Thread(target=lambda: (time.sleep(0.2), print('end'))).start(); leave(3)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -27,4 +27,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_process() -> None:
     """Run the command line of this process; does not return."""
     code = main()
-    import_module("hinge.cli.process").leave(code)
+    import_module("hinge.cli.startup").leave(code)

@@ -1,4 +1,4 @@
-"""Shorter start of a command: packages that most commands do not use are loaded on first use.
+"""Shorter start and end of a command: packages that most commands do not use are loaded on first use.
 
 scikit-learn imports scipy.stats, joblib, pandas and narwhals, and SciPy imports numpy.f2py and numpy.testing. They
 take two thirds of the start of `hinge train`, which uses none of them. `postpone_imports` puts a finder before those of
@@ -11,14 +11,17 @@ Only the commands use it, never the library: `import hinge` in a program must no
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder  # not importlib.abc, which imports tempfile and others
-from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 #: Packages that are executed on first use.
 POSTPONED = frozenset(
@@ -49,7 +52,7 @@ POSTPONED_NAMES = {
 #: Functions that test whether an object is one of their package: no object is one before the package is executed.
 POSTPONED_TESTS = {"scipy.sparse": frozenset({"issparse"})}
 
-_lock = RLock()  # one thread executes a postponed module, and others wait for it
+_lock = threading.RLock()  # one thread executes a postponed module, and others wait for it
 
 
 class PostponedModule(ModuleType):
@@ -207,3 +210,22 @@ def loading(*hidden: str) -> Iterator[None]:
             gc.freeze()
         if collects:
             gc.enable()
+
+
+def leave(code: int) -> NoReturn:
+    """End the process like `sys.exit`, but without the destruction of all modules, which takes 30 ms.
+
+    The functions of `atexit` are called, and output is written. If threads are running, this is `sys.exit`, which waits
+    for them.
+    """
+    if threading.active_count() > 1:
+        sys.exit(code)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # the command has reported that its output was closed
+            continue
+    os._exit(code)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from hinge.cli.libsvm.command import UsageError, load, run
-from hinge.cli.process import leave
+from hinge.cli.startup import leave
 
 USAGE = """\
 Usage: hinge-easy training_file [testing_file]

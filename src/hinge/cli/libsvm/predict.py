@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hinge.cli.libsvm.command import CommandError, UsageError, load, run
 from hinge.cli.libsvm.options import number
-from hinge.cli.process import leave
+from hinge.cli.startup import leave
 
 USAGE = """\
 Usage: hinge-svm-predict [options] test_file model_file output_file

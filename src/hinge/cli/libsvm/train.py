@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hinge.cli.libsvm.command import load, run
 from hinge.cli.libsvm.options import USAGE, parse_train
-from hinge.cli.process import leave
+from hinge.cli.startup import leave
 
 
 def main(argv: Sequence[str] | None = None) -> int:
