@@ -15,7 +15,6 @@ from hinge.paths.window import Window, stack
 from hinge.problems import Array, Status
 from hinge.problems.parametric import Values
 
-
 #: Rounding errors of a score, relative to the largest possible sum |β|ᵀ|k|. Scores that differ by less are ties.
 ROUNDING = 1e-14
 
