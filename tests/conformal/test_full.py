@@ -161,8 +161,9 @@ def test_an_offset_of_the_targets_moves_the_sets(epsilon, C, offset, scale):
         FullConformal(hinge.SVR(C=C, epsilon=epsilon, gamma=1.0)).fit(X, y + each).predict_set(new, [0.1, 0.3])
         for each in (0.0, offset)
     ]
-    for first, second in zip(sum(sets[0], []), sum(sets[1], []), strict=True):
-        assert_allclose(second - offset, first, atol=1e-8)
+    for row, moved_row in zip(*sets, strict=True):
+        for region, moved in zip(row, moved_row, strict=True):
+            assert_allclose(moved - offset, region, atol=1e-8)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
