@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import hinge
+from hinge.estimators.semiparametric.functions import additive_model
 from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid
-from hinge.model import DictionaryModel, LinearModel
+from hinge.model import DictionaryModel, LinearModel, PartlyLinearModel
 
 #: Parameters of every estimator that predicts.
 PARAMETERS = {
@@ -169,6 +170,8 @@ def row_by_row(method, X):
 def fitted_functions(estimator):
     if hasattr(estimator, "_learner"):
         return estimator._learner.model()
+    if hasattr(estimator, "function_coef_"):
+        return additive_model(estimator)
     return estimator._model() if hasattr(estimator, "coef_") and hasattr(estimator, "_model") else estimator.model_
 
 
@@ -178,6 +181,8 @@ def magnitude(model, X):
     if isinstance(model, DictionaryModel):
         parts = (magnitude(part, X) for part in model.parts if len(part.coefficients))
         return sum(parts, np.tile(intercept, (len(X), 1)))
+    if isinstance(model, PartlyLinearModel):
+        return magnitude(model.expansion, X) + magnitude(model.linear, X)
     if isinstance(model, LinearModel):
         return np.abs(X) @ np.abs(model.weights).T + intercept
     if len(model.coefficients) == 0:

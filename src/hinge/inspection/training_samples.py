@@ -102,6 +102,9 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     unfitted = clone(model)
     if not isinstance(model.model_.kernel, Precomputed):
         unfitted.kernel = model.model_.kernel  # γ as it was fitted
+    for name in ("_side", "_widths"):  # costs and tubes of single samples, which IncrementalSVR.fit was given
+        if vars(model).get(name) is not None:
+            setattr(unfitted, name, getattr(model, name))
     problem = RemovalProblem(unfitted, X_train, y_train, sample_weight)
     start, intercept = problem.beta, problem.intercept
     changes, shifts = np.zeros((problem.n, problem.n)), np.zeros(problem.n)

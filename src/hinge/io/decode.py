@@ -101,6 +101,12 @@ class Decoder:
             raise Flaw(f"it holds a {type(value).__name__} where text or a number is required")
         return value
 
+    def _item(self, node: Any) -> Any:
+        """Return an item of an object array: text, a number, or a tuple of them."""
+        if isinstance(node, dict) and list(node) == ["tuple"]:
+            return tuple(self._scalar_of(part) for part in expect(node["tuple"], list))
+        return self._scalar_of(node)
+
     def _objects(self, content: Any, depth: int) -> NDArray[Any]:
         shape, items = expect(content, list, 2)
         shape = _shape(shape)
@@ -108,7 +114,7 @@ class Decoder:
             raise Flaw(f"an object array of shape {shape} has {len(items)} items")
         flat = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
-            flat[i] = self._scalar_of(item)
+            flat[i] = self._item(item)
         return flat.reshape(shape)
 
     def _scalar(self, content: Any, depth: int) -> np.generic:

@@ -86,8 +86,9 @@ def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, s
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
     for name in candidates[0]:
         values = [candidate[name] for candidate in candidates]
-        numeric = all(not isinstance(value, str) for value in values)
-        column = np.array(values, dtype=None if numeric else object)
+        numeric = all(not isinstance(value, str | tuple) for value in values)
+        column = np.empty(len(values), dtype=np.asarray(values).dtype if numeric else object)
+        column[:] = values
         results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
     results["params"] = candidates
     for k in range(scores.shape[1]):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
-from hinge.solvers import GradientDescent
+from hinge.solvers import SMO, GradientDescent
 from reference.benchmark_data import data_folder
 from reference.termination import output_of
 
@@ -146,7 +146,14 @@ class TestSolved:
         y = X @ [1e-9, 2e-9, 3e-9] if estimator is NuSVR else np.where(np.arange(30) % 2, 1.0, -1.0)
         model = fitted(estimator(kernel="linear", solver=solver), X, y)
         assert model.status_ is Status.SOLVED
-        assert abs(model.certificate_.primal) < 1e-10
+        assert abs(model.certificate_.dual) < 1e-10
+        assert model.certificate_.relative_gap <= 1e-2
+
+    def test_a_large_gap_is_reduced_if_the_kkt_violation_is_far_below_the_tolerance(self):
+        """The tolerances of further rounds start at the violation that was reached."""
+        X = np.random.default_rng(1).normal(size=(30, 3))
+        model = fitted(NuSVR(kernel="linear", solver=SMO(polish=False)), X, X @ [1e-9, 2e-9, 3e-9])
+        assert model.status_ is Status.SOLVED
         assert model.certificate_.relative_gap <= 1e-2
 
     def test_the_status_is_printed_by_its_name(self):

@@ -27,7 +27,8 @@ def decision_values(estimator: Any, X: Any, n_functions: int) -> Array:
     plain = is_plain(X) and not isinstance(model.kernel, Precomputed) and "feature_names_in_" not in attributes
     if not plain or X.shape[1] != estimator.n_features_in_:
         X = prediction_samples(estimator, X)
-    return model.decide(X, effective_n_jobs(estimator.n_jobs))
+    threads = effective_n_jobs(estimator.n_jobs) if X.shape[0] > 1 else 1  # the compiled core does not divide a row
+    return model.decide(X, threads)
 
 
 def prediction_samples(estimator: Any, X: Any) -> Any:

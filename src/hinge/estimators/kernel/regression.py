@@ -32,7 +32,7 @@ from hinge.kernels import Kernel
 from hinge.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
-from hinge.validation import check_both_sides, check_per_sample, check_sides
+from hinge.validation import as_shown, check_both_sides, check_per_sample, check_sides, is_pair
 
 
 def store_function(estimator: Any, data: TrainingData, trained: Trained) -> None:
@@ -100,19 +100,24 @@ class ResidualLossRegressor(KernelRegressor):
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
             above, below = self._sides("epsilon", epsilon, data)
             cost_star = None if C_star is None else C_star * data.weight
-            if cost_star is not None:
+            if C_star is not None or isinstance(C, np.ndarray):
                 check_both_sides(cost, cost_star)
             return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
         if C_star is not None:
             raise ValueError(
-                f"C={self.C!r} has different values above and below the function, which loss={self.loss!r} does not "
-                "support; use loss='epsilon_insensitive'"
+                f"{as_shown('C', self.C)} has different values above and below the function, which "
+                f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
+            )
+        if not np.all(cost > 0):
+            raise ValueError(
+                f"C is zero for {int(np.sum(cost == 0))} samples, which loss={self.loss!r} does not support; use "
+                "sample_weight=0 to leave samples out"
             )
         if isinstance(loss, SquaredEpsilonInsensitive):
             above, below = self._sides("epsilon", loss.epsilon, data)
             if below is not None:
                 raise ValueError(
-                    f"epsilon={loss.epsilon!r} has different values above and below the function, which "
+                    f"{as_shown('epsilon', loss.epsilon)} has different values above and below the function, which "
                     f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
                 )
             loss = SquaredEpsilonInsensitive(above)
@@ -122,6 +127,8 @@ class ResidualLossRegressor(KernelRegressor):
         """Return C or ε of targets above and below f, or their values at the training samples; None if equal."""
         if np.ndim(value) == 0:
             return float(value), None
+        if is_pair(value):
+            return float(value[0]), float(value[1])
         sides = check_sides(name, value, self.shape_fit_[0], finite=name != "C")
         above, below = (part[data.rows] if isinstance(part, np.ndarray) else part for part in sides)
         return above, below
