@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/block_kernel.hpp"
-#include "kernels/gather_kernel.hpp"
 #include "kernels/loops/vector_ops.hpp"
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
+#include "kernels/sparse/rows.hpp"
 #include "parallel/tasks.hpp"
 #include "products/skinny_loops.hpp"
 

@@ -15,9 +15,9 @@
 #include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 #include "kernels/block_kernel.hpp"
-#include "kernels/feature_lists.hpp"
-#include "kernels/gather_kernel.hpp"
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/feature_lists.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
+#include "kernels/sparse/rows.hpp"
 
 namespace hinge {
 

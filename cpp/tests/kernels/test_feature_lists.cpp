@@ -7,9 +7,9 @@
 #include "expect.hpp"
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/samples.hpp"
-#include "kernels/feature_lists.hpp"
-#include "kernels/gather_kernel.hpp"
 #include "kernels/kernel_data.hpp"
+#include "kernels/sparse/feature_lists.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // feature_lists.cpp: see feature_lists.hpp.
-#include "kernels/feature_lists.hpp"
+#include "kernels/sparse/feature_lists.hpp"
 
 #include <algorithm>
 #include <variant>
 
-#include "kernels/sparse_ops.hpp"
+#include "kernels/sparse/operations.hpp"
 
 namespace hinge {
 namespace {

@@ -1,4 +1,4 @@
-// sparse_ops.hpp: operations of one CSR row and a dense vector.
+// operations.hpp: operations of one CSR row and a dense vector.
 // Terms are added in the order of the features.  A term is exactly 0 where the vector is 0, so the result is the sum
 // over the common nonzeros of two rows, and bit-identical if the roles of the rows are exchanged.  Cost: the nonzeros
 // of the row.

@@ -1,11 +1,11 @@
 // gather_kernel.cpp: see gather_kernel.hpp.
-#include "kernels/gather_kernel.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "kernels/sparse_ops.hpp"
+#include "kernels/sparse/operations.hpp"
 
 namespace hinge {
 namespace {

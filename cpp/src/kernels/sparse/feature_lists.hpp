@@ -1,7 +1,7 @@
 // feature_lists.hpp: sparse samples stored by feature, for products with sparse rows.
 // The list of a feature holds the samples in which it is not zero.  A row is multiplied with all samples by adding the
 // products in the lists of its own features, so the cost is the number of common nonzeros.  Gathering reads all
-// nonzeros of all samples.  Terms of a product are added in the order of the features, as in sparse_ops.hpp: the
+// nonzeros of all samples.  Terms of a product are added in the order of the features, as in operations.hpp: the
 // results of both methods are bit-identical.
 #pragma once
 
@@ -23,7 +23,7 @@ class FeatureLists {
   // Terms of the products of row i of X with all listed samples.
   std::size_t terms(const Samples& x, std::size_t i) const;
 
-  // out[j] = x_i·z_j (dots) and Σ overlap(x_i, z_j) (overlaps; see sparse_ops.hpp) for the listed samples j, 0 for all
+  // out[j] = x_i·z_j (dots) and Σ overlap(x_i, z_j) (overlaps; see operations.hpp) for the listed samples j, 0 for all
   // others.  An output of size 0 is not computed.
   void multiply(const Samples& x, std::size_t i, Span<double> dots, Span<double> overlaps) const;
 

@@ -12,7 +12,7 @@
 #include "hinge/kernels/kernel_function.hpp"
 #include "hinge/kernels/samples.hpp"
 #include "kernels/block_kernel.hpp"
-#include "kernels/feature_lists.hpp"
+#include "kernels/sparse/feature_lists.hpp"
 
 namespace hinge {
 
