@@ -70,3 +70,37 @@ def test_validation_marks_the_optimum(data):
     np.testing.assert_allclose(display.lines_[-1].get_data(), ([best.low, best.high], [best.error] * 2))
     curve = hinge.regularization_path(X[:40], X[:40, 1], gamma=1.0, task="regression")
     assert PathDisplay.from_validation(curve, X[40:], X[40:, 1]).lines_
+
+
+@pytest.mark.parametrize("kind", ["C", "quadratic", "approximate", "lp", "lasso"])
+def test_weights_are_those_of_the_path(data, kind):
+    X, y = data
+    path = {
+        "C": lambda: hinge.regularization_path(X, y, kernel="linear"),
+        "quadratic": lambda: hinge.quadratic_loss_path(X, y, kernel="linear", lambda_min=0.1),
+        "approximate": lambda: hinge.approximate_path(X, y, kernel="linear"),
+        "lp": lambda: hinge.lp_path(X, y, kernel="linear"),
+        "lasso": lambda: hinge.lasso_path(X, y.astype(float)),
+    }[kind]()
+    display = PathDisplay.from_weights(path)
+    assert len(display.lines_) == 2
+    assert display.ax_.get_xscale() == "log"
+    for line in display.lines_:
+        feature, (values, weights) = int(line.get_label().split()[-1]), line.get_data()
+        np.testing.assert_allclose(weights, path.coef(values)[:, feature], atol=1e-12)
+
+
+def test_weights_are_labelled_with_the_names_of_the_features(data):
+    import pandas as pd
+
+    X = pd.DataFrame(np.hstack([data[0]] * 5) + np.arange(10), columns=[f"column {j}" for j in range(10)])
+    path = hinge.regularization_path(X, data[1], kernel="linear", C_min=0.1, C_max=1.0)
+    display = PathDisplay.from_weights(path, features=["column 4", "column 1"])
+    assert {line.get_label() for line in display.lines_} == {"column 4", "column 1"}
+    assert len(PathDisplay.from_weights(path).lines_) == 10
+    with pytest.raises(ValueError, match="not in feature_names_in_"):
+        PathDisplay.from_weights(path, features=["column 99"])
+    with pytest.raises(TypeError, match="path of a pair"):
+        PathDisplay.from_weights(hinge.one_vs_one_paths(X, np.arange(60) % 3, kernel="linear", C_max=0.1))
+    with pytest.raises(AttributeError, match="kernel='linear'"):
+        PathDisplay.from_weights(hinge.regularization_path(X, data[1], C_max=0.1))

@@ -74,7 +74,7 @@ ESTIMATORS = Classes.of_modules(
 WHOLE = Classes.of_modules(
     {
         "hinge.paths": ("SolutionPath", "QuadraticLossPath", "ApproximatePath", "OneVsOnePaths"),
-        "hinge.paths.path": ("PathModel",),
+        "hinge.paths.path_model": ("PathModel",),
         "hinge.ranking": ("RankingPath",),
         "hinge.selection": ("GridResult",),
         "hinge.recipes": ("DensityRatio", "CovariateShift"),

@@ -16,6 +16,7 @@ from hinge.kernels.access import check_kernel_values
 from hinge.matrices import check_kernel_names, check_positive_semidefinite, check_symmetric
 from hinge.paths.columns import check_columns, scaled_column, weighted_regression
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
+from hinge.paths.evaluation.weights import feature_names
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
 from hinge.problems.parametric import between, parametric_problem, proportional
@@ -49,6 +50,7 @@ class Samples:
     kernel: Kernel
     classes: NDArray[Any] | None
     task: str
+    feature_names: Any = None
 
     @property
     def n(self) -> int:
@@ -70,6 +72,7 @@ def check_samples(
     """Validate the data and the kernel of a path."""
     check_choice("task", task, tasks)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    names = feature_names(X) if hasattr(X, "columns") and not isinstance(made, Precomputed) else None
     X = check_training_rows(made, X)
     classes = None
     if task == "classification":
@@ -87,7 +90,7 @@ def check_samples(
     resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(y)) if weight is None else weight)
     if resolved.psd is False:
         raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
-    return Samples(X, y, resolved, classes, task)
+    return Samples(X, y, resolved, classes, task, names)
 
 
 def check_training_rows(kernel: Kernel, X: Any) -> Any:
@@ -161,7 +164,7 @@ def follow(
     end = high if status is Status.SOLVED else reached
     return SolutionPath(
         parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, parametric, pieces, counts,
-        low, end, status,
+        low, end, status, samples.feature_names,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Plots of paths: coefficients, index sets and the validation error with its minimum."""
+"""Plots of paths: coefficients, weights, index sets and the validation error with its minimum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hinge.paths import QuadraticLossPath, SolutionPath
+from hinge.paths import ApproximatePath, LPPath, QuadraticLossPath, SolutionPath
 from hinge.plotting import canvas
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HIGHLIGHTED = 7  # coefficients drawn in colour; the others are grey
 MAX_KNOTS = 400  # breakpoints at which coefficients are evaluated
+SYMBOLS = {"lambda": "λ", "lam": "λ", "theta": "θ", "epsilon": "ε", "nu": "ν"}  # labels of parameters
 INTERPOLATED_KNOTS = 200  # further points, because a piece need not be a straight line on a logarithmic axis
 
 
@@ -54,6 +55,25 @@ class PathDisplay:
         return cls(path=path, kind="coefficients", data=samples).plot(ax=ax)
 
     @classmethod
+    def from_weights(cls, path: Any, *, features: ArrayLike | None = None, ax: Axes | None = None) -> PathDisplay:
+        """Plot the weights of the features against the parameter, for paths with a linear kernel.
+
+        Parameters
+        ----------
+        path : SolutionPath, QuadraticLossPath, ApproximatePath, LPPath, LassoPath or RankingPath
+            With the linear kernel; for several classes pass one of the paths, ``paths[first, second]``.
+        features : array-like of int or str, optional
+            Positions or names of the features to show; by default all.
+        ax : matplotlib.axes.Axes, optional
+        """
+        if not hasattr(path, "coef") or hasattr(path, "pairs"):
+            raise TypeError(
+                f"path is of type {type(path).__name__}, but it must be a path with a method coef. For several classes "
+                "pass the path of a pair, paths[first, second]"
+            )
+        return cls(path=path, kind="weights", data=features).plot(ax=ax)
+
+    @classmethod
     def from_index_sets(cls, path: SolutionPath | QuadraticLossPath, *, ax: Axes | None = None) -> PathDisplay:
         """Plot the sizes of the index sets against the parameter."""
         _check_exact(path)
@@ -74,23 +94,57 @@ class PathDisplay:
         self.ax_ = ax
         self.figure_ = ax.get_figure()  # type: ignore[assignment]
         self.lines_ = []
-        plot = {"coefficients": self._coefficients, "index_sets": self._index_sets, "validation": self._validation}
+        plot = {
+            "coefficients": self._coefficients, "weights": self._weights,
+            "index_sets": self._index_sets, "validation": self._validation,
+        }  # fmt: skip
         plot[self.kind](ax)
-        rational = isinstance(self.path, QuadraticLossPath)
-        name = "lambda" if rational else self.path.parameter
-        ax.set_xlabel({"lambda": "λ", "theta": "θ", "epsilon": "ε", "nu": "ν"}.get(name, name), color=canvas.BLACK)
-        if name in ("C", "lambda"):
+        name = "lambda" if isinstance(self.path, QuadraticLossPath) else getattr(self.path, "parameter", "C")
+        ax.set_xlabel(SYMBOLS.get(name, name), color=canvas.BLACK)
+        if name in ("C", "lambda", "lam"):
             ax.set_xscale("log")
         canvas.tidy(ax)
         return self
 
-    def _coefficients(self, ax: Axes) -> None:
-        knots = self.path.breakpoints
+    def _knots(self) -> Any:
+        """Return the values of the parameter at which curves are evaluated."""
+        knots = self.path.knots if isinstance(self.path, ApproximatePath) else self.path.breakpoints
         if len(knots) > MAX_KNOTS:
             knots = knots[np.unique(np.linspace(0, len(knots) - 1, MAX_KNOTS).astype(int))]
         if knots[0] > 0:
             knots = np.unique(np.concatenate([knots, np.geomspace(knots[0], knots[-1], INTERPOLATED_KNOTS)[1:-1]]))
-        values = np.array([self.path.alpha(theta) for theta in knots])
+        return knots
+
+    def _weights(self, ax: Axes) -> None:
+        knots = self._knots()
+        values, names = self.path.coef(knots), self.path.feature_names
+        chosen = np.arange(values.shape[1]) if self.data is None else self._positions(np.asarray(self.data), names)
+        values = values[:, chosen]
+        order = np.argsort(-np.max(np.abs(values), axis=0), kind="stable")
+        draw = ax.step if isinstance(self.path, LPPath) else ax.plot
+        options: dict[str, Any] = {"where": "post"} if isinstance(self.path, LPPath) else {}
+        if len(order) > HIGHLIGHTED:
+            others = values[:, order[HIGHLIGHTED:]]
+            self.lines_ += draw(knots, others, color=canvas.GREY, alpha=0.4, linewidth=0.6, **options)
+        for colour, i in zip(canvas.colours(HIGHLIGHTED), order, strict=False):
+            label = f"feature {chosen[i]}" if names is None else str(names[chosen[i]])
+            self.lines_ += draw(knots, values[:, i], color=colour, linewidth=1.4, label=label, **options)
+        ax.set_ylabel("weight", color=canvas.BLACK)
+        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
+        canvas.headline(ax, f"Weights of {len(chosen):,} features")
+
+    def _positions(self, features: Any, names: Any) -> Any:
+        """Return the positions of features that are given by name or position."""
+        if features.dtype.kind not in "UO":
+            return features.astype(int)
+        unknown = [name for name in features if names is None or name not in names]
+        if unknown:
+            raise ValueError(f"features contains {unknown[0]!r}, which is not in feature_names_in_ of the path")
+        return np.array([int(np.flatnonzero(names == name)[0]) for name in features])
+
+    def _coefficients(self, ax: Axes) -> None:
+        knots = self._knots()
+        values = self.path.alpha(knots)
         chosen = np.arange(values.shape[1]) if self.data is None else np.asarray(self.data, dtype=int)
         values = values[:, chosen]
         if getattr(self.path, "parameter", "") == "C":

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from hinge.control import RunControl
 from hinge.formulations import SVR
 from hinge.kernels import cache_bytes, make_kernel
-from hinge.paths.breakpoints import Pieces
-from hinge.paths.engine import Counts, Engine, path_access, warn_convergence, warn_incomplete
-from hinge.paths.piecewise import PiecewisePath
+from hinge.paths.engine import Engine, path_access, warn_convergence, warn_incomplete
+from hinge.paths.evaluation.weights import feature_names
+from hinge.paths.l1.lasso_path import LassoPath
 from hinge.problems import Array, ParametricProblem, Status
 from hinge.problems.parametric import between, parametric_problem, proportional
 from hinge.validation import (
@@ -31,55 +31,6 @@ from hinge.validation import (
 
 #: Ratio of the default `lam_min` and `lam_max`.
 DEFAULT_RATIO = 1e-3
-
-
-@dataclass(frozen=True, repr=False)
-class LassoPath(PiecewisePath):
-    """Solutions of the weighted lasso as a piecewise linear function of λ, or of θ between two weight vectors.
-
-    Attributes
-    ----------
-    parameter : {"lam", "theta"}
-    low, high : float
-        Ends of the path.
-    breakpoints : ndarray
-        Values of the parameter at which a coefficient becomes zero or nonzero, and both ends.
-    kkt_violation : float
-        Largest relative violation of the optimality conditions (843) at the breakpoints.
-    status : Status
-        `SOLVED`, or why the path ends early.
-    """
-
-    parameter: str
-    parametric: ParametricProblem
-    pieces: Pieces
-    counts: Counts
-    low: float
-    high: float
-    x_mean: Array
-    y_mean: float
-    status: Status
-
-    def coef(self, value: float) -> Array:
-        """Return the coefficients w at a value of the parameter."""
-        return self.pieces.beta(self.parametric, self._check(value)).reshape(2, -1).sum(axis=0)
-
-    def intercept(self, value: float) -> float:
-        """Return the intercept at a value of the parameter; zero without ``fit_intercept``."""
-        return float(self.y_mean - self.x_mean @ self.coef(value))
-
-    def predict(self, X: Any, value: float) -> Array:
-        """Return the predictions at the rows of X."""
-        X = as_samples(X, min_samples=0)
-        if X.shape[1] != len(self.x_mean):
-            raise ValueError(f"X has {X.shape[1]} features, but the path was computed with {len(self.x_mean)}")
-        return np.asarray(X @ self.coef(value)) + self.intercept(value)
-
-    def __repr__(self) -> str:
-        return (
-            f"<lasso path of {len(self.x_mean)} coefficients over {self.parameter} in [{self.low:g}, {self.high:g}]: "
-            f"{len(self.breakpoints)} breakpoints, KKT violation {self.kkt_violation:.1e}>"
-        )
 
 
 @dataclass(frozen=True)
@@ -288,6 +239,7 @@ class _Data:
     y: Array
     x_mean: Array
     y_mean: float
+    names: Any
 
 
 def _check_data(X: Any, y: Any, fit_intercept: bool) -> _Data:
@@ -295,14 +247,15 @@ def _check_data(X: Any, y: Any, fit_intercept: bool) -> _Data:
     check_flag("fit_intercept", fit_intercept)
     if sp.issparse(X):
         raise TypeError("X is a sparse matrix, which lasso paths do not support: pass X.toarray()")
+    names = feature_names(X)
     X, y = as_samples(X), as_targets(y)
     check_same_length(X, y)
     if not fit_intercept:
-        return _Data(X, y, np.zeros(X.shape[1]), 0.0)
+        return _Data(X, y, np.zeros(X.shape[1]), 0.0, names)
     x_mean, y_mean = X.mean(axis=0), float(y.mean())
     centered = X - x_mean
     centered[:, np.all(X[0] == X, axis=0)] = 0.0  # constant columns, without the rounding error of their mean
-    return _Data(centered, y - y_mean, x_mean, y_mean)
+    return _Data(centered, y - y_mean, x_mean, y_mean, names)
 
 
 def _check_weights(name: str, weights: Any, d: int) -> Array:
@@ -390,4 +343,7 @@ def _follow(
     if status is not Status.SOLVED:
         warn_incomplete(parameter, reached, high, status, stacklevel=4)
     end = high if status is Status.SOLVED else reached
-    return LassoPath(parameter, parametric, pieces, counts, low, end, data.x_mean, data.y_mean, status)
+    return LassoPath(
+        parameter, parametric, pieces, counts, low, end, data.x_mean, data.y_mean, status, float(data.y @ data.y),
+        data.names,
+    )  # fmt: skip

@@ -195,7 +195,7 @@ def _follow(
     path = QuadraticLossPath(
         samples.kernel, samples.X, samples.y, samples.classes, problem.rho, problem.h, problem.bias,
         np.array(knots), np.concatenate(changed), np.concatenate(place).astype(np.int8), np.array(offset[: len(knots)]),
-        violation, evaluations / max(functions, 1),
+        violation, evaluations / max(functions, 1), samples.feature_names,
     )  # fmt: skip
     return path if highest is None or highest >= start else _below(path, highest)
 
