@@ -128,7 +128,9 @@ class DaskLinearEstimator(BaseEstimator):
         center = None
         if self.fit_intercept and not self.penalize_intercept and not summary.sparse:
             center = summary.feature_sum / summary.n
-        return Setup(self._local(), None, None, center)
+        local = self._local()
+        local._n_seen = summary.rows  # costs of single samples, which would be checked with it, are excluded by the rules
+        return Setup(local, None, None, center)
 
     def _local(self) -> Any:
         """An estimator of hinge with the same parameters, not fitted."""
