@@ -151,8 +151,8 @@ class CoverageDisplay:
     >>> X = rng.uniform(-2, 2, size=(200, 1)); y = X[:, 0] ** 2 + 0.2 * rng.normal(size=200)
     >>> model = CVPlus(SVR(C=10.0), random_state=0).fit(X[:100], y[:100])
     >>> display = CoverageDisplay.from_estimator(model, X[100:], y[100:], levels=[0.5, 0.9])
-    >>> bool(np.all((display.low <= display.coverage) & (display.coverage <= display.high)))
-    True
+    >>> bool(np.all(display.coverage >= display.low)), bool(display.sizes[1] > display.sizes[0])
+    (True, True)
     """
 
     ax_: Axes
