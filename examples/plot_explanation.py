@@ -73,8 +73,8 @@ figure.colorbar(colors, label="change of the decision value without the sample")
 # Mislabelled samples in real data
 # --------------------------------
 #
-# 15 of 300 training labels of the tumors are exchanged. For each wrong prediction on the other samples, `flip` ranks the
-# training samples whose weight alone changes the prediction. Samples that are ranked first should be checked.
+# 15 of 300 training labels of the tumors are exchanged. For each wrong prediction on the other samples, `flip` ranks
+# the training samples whose weight alone changes the prediction. Samples that are ranked first should be checked.
 
 order = rng.permutation(len(y))
 train, validation = order[:300], order[300:]
