@@ -22,8 +22,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-#: Heading of each document; its equations, as the prefix, the first and the last of their numbers; its figures, tables and
-#: algorithms; and its statements.
+#: Heading of each document; its equations, as the prefix, the first and the last of their numbers; its figures, tables
+#: and algorithms; and its statements.
 DOCUMENTS = {
     "Learning with Kernels": (
         [("10.", 1, 148)],
