@@ -74,7 +74,7 @@ double KernelRows::value_error() const {
       if (is_sparse(samples_) || (center_.empty() && shift_.empty()))
         radius = std::max(radius, spread(samples_, std::vector<double>(features(samples_), 0.0)));
     }
-    value_error_ = kernel_value_error(function_, samples_, radius);
+    value_error_ = kernel_value_error(function_, samples_, radius, !center_.empty() || !shift_.empty());
   });
   return value_error_;
 }
