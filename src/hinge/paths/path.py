@@ -317,6 +317,10 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         """Write an interactive page of the path; see `hinge.plotting.explore`."""
         return import_module("hinge.plotting.explorer").explore(self, file, X_val, y_val, **options)
 
+    def animate(self, file: Any, **options: Any) -> Any:
+        """Write an animated GIF of the decision function along the path; see `hinge.plotting.animate`."""
+        return import_module("hinge.plotting.animation").animate(self, file, **options)
+
     def _check_loaded(self) -> None:
         """Raise if the arrays of a loaded path are inconsistent."""
         n, size, pieces = self.X.shape[0], self.parametric.size, self.pieces
