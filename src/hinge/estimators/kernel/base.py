@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.estimators.common.description.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
 from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.prediction import check_model
@@ -28,7 +29,6 @@ from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
-from hinge.solvers import Explanation, decide
 
 #: Kernel estimators with a linear counterpart, whose name begins with "Linear".
 LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
@@ -203,7 +203,7 @@ class DualEstimator(KernelEstimator):
         assert found is not None
         return found[0]
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         if "solver" not in self.get_params(deep=False):
             raise TypeError(
@@ -215,4 +215,4 @@ class DualEstimator(KernelEstimator):
         kernel = settings.kernel.resolve(data.X, data.weight)
         access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
         problems = [subproblem.build(access) for subproblem in unfitted._subproblems(data)]
-        return decide(settings.solver, problems, bool(self.warm_start and self._last_solution is not None))
+        return solvers.decide(settings.solver, problems, bool(self.warm_start and self._last_solution is not None))
