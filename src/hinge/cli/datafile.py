@@ -191,8 +191,7 @@ def _read_libsvm(
         return Samples(X, y, path, sample_weight=weight, mapped=True)
     if getattr(arguments, "map", None) is not None and estimator not in MAPPED_ESTIMATORS:
         raise UsageError(f"--map is for {', '.join(sorted(MAPPED_ESTIMATORS))}; {estimator} needs all data in memory")
-    early: EarlyReading | None = getattr(arguments, "early_reading", None)
-    seconds = None
+    early, seconds = getattr(arguments, "early_reading", None), None
     if early is not None and early.is_of(path, options):
         (rows, X), seconds = early.result(), early.seconds
     else:
