@@ -11,6 +11,7 @@ from typing import Any
 
 from hinge.cli.failures import UsageError
 from hinge.estimators.common.rules import Flag, Integer
+from hinge.estimators.common.training import resolve_loss
 from hinge.estimators.common.validation import check_parameters
 from hinge.io.registry import ESTIMATORS, RECORDS
 from hinge.kernels import make_kernel
@@ -129,7 +130,7 @@ def check_estimator(estimator: Any) -> None:
             check_parameters(estimator, estimator._rules)
             if "kernel" in names:
                 make_kernel(estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0)
-        if hasattr(estimator, "_resolved_loss"):
-            estimator._resolved_loss()
+        if hasattr(estimator, "_loss_form"):
+            resolve_loss(estimator, *estimator._loss_form)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{type(estimator).__name__}: {error}") from None

@@ -26,6 +26,7 @@ from hinge.estimators.common.training import Settings, Subproblem
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
 from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
+from hinge.losses import Form
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
@@ -111,6 +112,9 @@ class DualEstimator(KernelEstimator):
 
     #: Attributes that are not written to model files.
     _transient: ClassVar[tuple[str, ...]] = ("_shared_solutions",)
+
+    #: The form of the losses, and the one that has its own formulation; of estimators with a parameter `loss`.
+    _loss_form: ClassVar[tuple[Form, str]]
 
     #: The parameter of this name, for estimators that have none.
     warm_start: bool = False

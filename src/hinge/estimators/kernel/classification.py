@@ -45,7 +45,6 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.kernel.one_vs_one import class_pairs, class_values, libsvm_layout, votes
 from hinge.formulations import CSVC, ConvexLoss, Formulation, equivalent_nu
 from hinge.kernels import Kernel
-from hinge.losses import Loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array
@@ -323,6 +322,7 @@ class SVC(CalibratedClassifier):
     True
     """
 
+    _loss_form = ("margin", "hinge")
     _rules: ClassVar[Mapping[str, Rule]] = {
         "C": Number(0.0, open_low=True, finite=False),
         "fit_intercept": Flag(),
@@ -417,13 +417,10 @@ class SVC(CalibratedClassifier):
         return self
 
     def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        loss, bias = self._resolved_loss(), bool(self.fit_intercept)
+        loss, bias = resolve_loss(self, *self._loss_form), bool(self.fit_intercept)
         if loss is None:
             return pair_subproblems(data, data.cost(), lambda sign, cost: CSVC(sign, self.C * cost, bias))
         return pair_subproblems(data, data.cost(), lambda sign, cost: ConvexLoss(sign, self.C * cost, loss, bias))
-
-    def _resolved_loss(self) -> Loss | None:
-        return resolve_loss(self, "margin", "hinge")
 
     def _store_equivalent_nu(self, trained: Trained) -> None:
         """Set `equivalent_nu_` for the hinge loss with an intercept."""

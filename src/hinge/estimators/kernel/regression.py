@@ -29,7 +29,7 @@ from hinge.formulations import SVR as SVRFormulation
 from hinge.formulations import ConvexLoss
 from hinge.formulations import NuSVR as NuSVRFormulation
 from hinge.kernels import Kernel
-from hinge.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive
+from hinge.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
 from hinge.validation import as_shown, check_both_sides, check_per_sample, check_sides, is_pair
@@ -92,12 +92,10 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class ResidualLossRegressor(KernelRegressor):
     """Base class of the regressors with costs, tubes and losses of residuals: their subproblem."""
 
-    def _resolved_loss(self) -> Loss | None:
-        return resolve_loss(self, "residual", "epsilon_insensitive")
+    _loss_form = ("residual", "epsilon_insensitive")
 
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        loss = self._resolved_loss()
-        C, C_star = self._sides("C", self.C, data)
+        loss, (C, C_star) = resolve_loss(self, *self._loss_form), self._sides("C", self.C, data)
         cost, bias = C * data.weight, bool(self.fit_intercept)
         if loss is None:
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon

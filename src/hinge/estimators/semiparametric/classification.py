@@ -24,7 +24,6 @@ from hinge.estimators.semiparametric.functions import (
 )
 from hinge.formulations import CSVC, ConvexLoss, SemiparametricExpansion, independent_functions
 from hinge.kernels import Kernel, make_kernel
-from hinge.losses import Loss
 from hinge.model import Expansion
 from hinge.problems import Array
 
@@ -63,6 +62,7 @@ class SemiparametricSVC(ClassifierMixin, DualEstimator):
     True
     """
 
+    _loss_form = ("margin", "hinge")
     _rules: ClassVar[Mapping[str, Rule]] = {
         "C": POSITIVE,
         "class_weight": ClassWeight(),
@@ -144,11 +144,8 @@ class SemiparametricSVC(ClassifierMixin, DualEstimator):
         kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
         return function_values(self.functions, data.X, kernel)
 
-    def _resolved_loss(self) -> Loss | None:
-        return resolve_loss(self, "margin", "hinge")
-
     def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        loss, cost = self._resolved_loss(), self.C * data.cost()
+        loss, cost = resolve_loss(self, *self._loss_form), self.C * data.cost()
         inner = []
         for label in data.classes[1:] if len(data.classes) == 2 else data.classes:
             sign = signs_of(data.y, label, data.classes)
