@@ -32,8 +32,8 @@ _CERTIFICATE, _HISTORY = Instance(("Certificate",)), Instance(("History",))
 #: Reports of a fit. Estimators that were read from files of LIBSVM have none.
 _REPORT: dict[str, Field] = {
     "status_": Instance(("Status",)), "fit_status_": Number(integer=True), "certificate_": _CERTIFICATE,
-    "certificates_": Items(list, _CERTIFICATE), "n_iter_": Either(_COUNT, Integers(("iterations",), 0)),
-    "history_": Either(NOTHING, _HISTORY, Items(list, _HISTORY)),
+    "certificates_": Items(list, _CERTIFICATE), "n_iter_": Either(Integers(("iterations",), 0), _COUNT),
+    "history_": Either(_HISTORY, NOTHING, Items(list, _HISTORY)),
 }  # fmt: skip
 
 _FEATURES: dict[str, Field] = {"n_features_in_": Size("features")}

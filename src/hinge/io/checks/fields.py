@@ -57,6 +57,8 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int | str, ..
     if len(shape) != len(expected):
         raise ValueError(f"{name} has {len(shape)} dimensions, but it must have {len(expected)}")
     for actual, size in zip(shape, expected, strict=True):
+        if sizes.get(size, size) == actual >= 0:  # type: ignore[call-overload]
+            continue
         known = _size(size, sizes)
         if known is None:
             base, plus, _ = str(size).partition("+")
@@ -112,6 +114,19 @@ class Integers:
             raise ValueError(f"{name} holds values that are not at least {self.low} and less than {below}")
         if self.ascending and np.any(value[1:] < value[:-1]):
             raise ValueError(f"{name} is not ascending")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A vector of float64 values or of signed integers."""
+
+    size: str
+
+    def check(self, name: str, value: Any, sizes: Sizes) -> None:
+        """Raise a ValueError unless `value` is such an array."""
+        if not isinstance(value, np.ndarray) or value.dtype not in (np.float64, np.int64, np.int32):
+            raise _expected(name, value, "an array of numbers")
+        check_shape(name, value.shape, (self.size,), sizes)
 
 
 @dataclass(frozen=True)
@@ -197,7 +212,7 @@ class Shape:
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError unless `value` is such a tuple."""
-        if type(value) is not tuple or not all(type(n) is int and n >= 0 for n in value):
+        if type(value) is not tuple or set(map(type, value)) != {int} or min(value) < 0:
             raise _expected(name, value, "a tuple of sizes")
         check_shape(name, value, self.shape, sizes)
 
@@ -210,8 +225,10 @@ class Instance:
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError unless `value` is such an object."""
-        if not any(cls.__name__ in self.names for cls in type(value).__mro__):
-            raise _expected(name, value, f"an object of class {' or '.join(self.names)}")
+        for cls in type(value).__mro__:
+            if cls.__name__ in self.names:
+                return
+        raise _expected(name, value, f"an object of class {' or '.join(self.names)}")
 
 
 @dataclass(frozen=True)
@@ -301,8 +318,10 @@ class OneOf:
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError unless `value` is one of the constants."""
-        if not any(type(value) is type(each) and value == each for each in self.values):
-            raise _expected(name, value, f"one of {', '.join(map(repr, self.values))}")
+        for each in self.values:
+            if type(value) is type(each) and value == each:
+                return
+        raise _expected(name, value, f"one of {', '.join(map(repr, self.values))}")
 
 
 #: None.

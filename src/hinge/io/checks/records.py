@@ -11,6 +11,7 @@ from hinge.io.checks.fields import (
     ANYTHING,
     FLAG,
     NOTHING,
+    Column,
     Either,
     Field,
     Instance,
@@ -129,14 +130,14 @@ OF_ONE_PATH = ("samples", "variables", "groups", "segments", "entries", "changes
 
 _COLUMNS = ("iteration", "seconds", "violation", "primal", "dual", "gap", "active")
 HISTORY: dict[str, Field] = {
-    **dict.fromkeys(_COLUMNS, Either(Numbers(("snapshots",)), Integers(("snapshots",)))),
+    **dict.fromkeys(_COLUMNS, Column("snapshots")),
     "exact": Labels(("snapshots",), "b"),
 }
 CERTIFICATE: dict[str, Field] = {
     **dict.fromkeys(("primal", "dual", "gap", "relative_gap", "kkt_violation", "infeasibility"), Number(nan=True)),
     **dict.fromkeys(("best_primal", "best_dual", "rounding"), Number(nan=True)),
     "mu": Numbers(("multipliers",)),
-    "convex": Either(NOTHING, FLAG, Instance(("bool",))),
+    "convex": OneOf((None, True, False, np.True_, np.False_)),
 }
 _SIGMOIDS: dict[str, Field] = {"A": Numbers(("sigmoids",), finite=True), "B": Numbers(("sigmoids",), finite=True)}
 ONLINE_STATE: dict[str, Field] = {
