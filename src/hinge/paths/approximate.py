@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -202,7 +203,7 @@ def approximate_path(
         Seconds. The widest intervals between knots are divided first. If the time does not suffice, a warning is
         issued, and the gap is larger than `gap` in some intervals.
     """
-    control = RunControl(max_time)
+    control, began = RunControl(max_time), time.monotonic()
     low, high = check_range("C", C_min, C_max)
     if not MIN_GAP <= gap < 1:
         raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
@@ -238,7 +239,8 @@ def approximate_path(
                 status = Status.TIME_LIMIT
                 break
             pending += [(left, middle), (middle, right)]
-            if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
+            snapshot = {"iteration": len(knots), "primal": middle, "seconds": time.monotonic() - began}
+            if progress is not None and progress(snapshot) is False:
                 raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
     if status is not Status.SOLVED:
         _warn(gap, status)
