@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hinge.cli.failures import CommandError, UsageError
 from hinge.cli.output import label_text, open_output
-from hinge.io import dump_libsvm, dump_table, iter_libsvm, load_libsvm, load_table, map_libsvm
+from hinge.io import dump_libsvm, dump_table, iter_libsvm, load_table, map_libsvm
+from hinge.io.libsvm import read_rows
 from hinge.io.tables import format_of
 from hinge.kernels import available_bytes
 
@@ -182,11 +183,14 @@ def _read_libsvm(
         return Samples(X, y, path, sample_weight=weight, mapped=True)
     if getattr(arguments, "map", None) is not None and estimator not in MAPPED_ESTIMATORS:
         raise UsageError(f"--map is for {', '.join(sorted(MAPPED_ESTIMATORS))}; {estimator} needs all data in memory")
-    X, y, *query = load_libsvm(source(path), query_id=queries, **options)
+    rows = read_rows(source(path), **options)
     name = display_name(path)
-    if X.shape[0] == 0:
+    if rows.n_rows == 0:
         raise CommandError(f"{name} has no samples")
-    return Samples(_stored(X, arguments, expected), y, name, sample_weight=weight, query_id=query[0] if query else None)
+    width = options["n_features"] or rows.width
+    dense = _is_dense(rows.n_values / max(1, rows.n_rows * width), arguments, expected)
+    X = rows.dense(width) if dense else rows.sparse(width)
+    return Samples(X, rows.column("label"), name, sample_weight=weight, query_id=rows.queries() if queries else None)
 
 
 def libsvm_options(arguments: Namespace, expected: Expected) -> dict[str, Any]:
@@ -203,13 +207,15 @@ def iterate_libsvm(arguments: Namespace, expected: Expected) -> Iterator[Any]:
     """Iterate over the samples of a LIBSVM file in blocks."""
     for X, _ in iter_libsvm(source(arguments.data), **libsvm_options(arguments, expected)):
         if X.shape[0]:
-            yield _stored(X, arguments, expected)
+            share = X.nnz / max(1, X.shape[0] * X.shape[1])
+            yield X.toarray() if _is_dense(share, arguments, expected) else X
 
 
-def _stored(X: Any, arguments: Namespace, expected: Expected) -> Any:
-    share = X.nnz / max(1, X.shape[0] * X.shape[1])
-    dense = expected.dense or share >= DENSE_SHARE if arguments.storage == "auto" else arguments.storage == "dense"
-    return X.toarray() if dense else X
+def _is_dense(share: float, arguments: Namespace, expected: Expected) -> bool:
+    """Whether data with this share of values other than zero become an array."""
+    if arguments.storage == "auto":
+        return expected.dense or share >= DENSE_SHARE
+    return bool(arguments.storage == "dense")
 
 
 def _exceeds_memory(arguments: Namespace, path: str) -> bool:

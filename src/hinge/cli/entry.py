@@ -13,7 +13,7 @@ from typing import Any
 from hinge.cli.catalog import BY_NAME
 from hinge.cli.failures import ExitCode, report, write_message
 from hinge.cli.parser import parse, top_help
-from hinge.cli.startup import hidden, postpone_imports
+from hinge.cli.startup import loading, postpone_imports
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: Any) -> int:
     """Run the parsed command and return its exit code."""
-    with hidden("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
+    with loading("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
         module = import_module(BY_NAME[arguments.command].module)
     return int(module.run(arguments))
 

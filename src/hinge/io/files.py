@@ -12,9 +12,9 @@ Equal models give equal bytes. The file can be read with any ZIP, JSON and .npy 
 from __future__ import annotations
 
 import os
-from importlib import metadata
 from typing import IO, Any
 
+from hinge import _core
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
@@ -64,7 +64,7 @@ def save(model: Any, path: Path) -> None:
     manifest = {
         "format": FORMAT,
         "version": VERSION,
-        "hinge": _hinge_version(),
+        "hinge": _core.VERSION,
         "class": name,
         "parameters": {key: encoder.encode(parameters[key], key) for key in sorted(parameters)},
         "state": {key: encoder.encode(state[key], key) for key in sorted(state)},
@@ -148,10 +148,3 @@ def _rebuild_whole(parameters: dict[str, Any], state: dict[str, Any], decoder: D
         raise Flaw(f"it holds a {type(result).__name__} where a {cls.__name__} is required")
     check_whole(result)
     return result
-
-
-def _hinge_version() -> str:
-    try:
-        return metadata.version("hinge")
-    except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
-        return "unknown"

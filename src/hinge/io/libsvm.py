@@ -26,6 +26,8 @@ WHOLE_BYTES = 256 << 20  # text read at a time if all of it is read into memory
 ROWS_PER_WRITE = 1 << 12  # rows converted to text at a time
 MAX_FEATURES = 2**31 - 1  # indices are stored in 32 bits
 
+Block = _core.LibsvmBlock32 | _core.LibsvmBlock64
+
 #: A file to read: its name, or an open binary file such as ``sys.stdin.buffer``.
 Source = Path | IO[bytes]
 
@@ -91,25 +93,80 @@ def load_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
-    n_features = check_n_features(n_features)
-    files = []
-    for source in (path, *others):
-        options = (n_features, dtype, zero_based, strict, n_jobs)
-        if verbose:
-            with reading(source_name(source)) as watch:
-                parts = list(read_blocks(source, *options, watch=watch))
-        else:
-            parts = list(read_blocks(source, *options, whole=True))
-        files.append([_joined([getattr(part, name) for part in parts]) for name in _COLUMNS])
-    if n_features is None:
-        n_features = max(int(index.max(initial=-1)) + 1 for *_, index, _ in files)
+    options = {"dtype": dtype, "zero_based": zero_based, "strict": strict, "n_jobs": n_jobs, "verbose": verbose}
+    files = [read_rows(source, n_features=n_features, **options) for source in (path, *others)]
+    width = max(rows.width for rows in files) if n_features is None else int(n_features)
     result: list[Any] = []
-    for source, (label, query, length, index, value) in zip((path, *others), files, strict=True):
-        starts = np.concatenate([[0], np.cumsum(length)])
-        result += [csr_of(value, index, starts, n_features), label]
+    for rows in files:
+        result += [rows.sparse(width), rows.column("label")]
         if query_id:
-            result.append(_queries(query, label, source))
+            result.append(rows.queries())
     return tuple(result)
+
+
+def read_rows(
+    path: Source,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool = False,
+    strict: bool = False,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> LibsvmRows:
+    """Read a file in LIBSVM's text format; the parameters are those of `load_libsvm`."""
+    options = (check_n_features(n_features), dtype, zero_based, strict, n_jobs)
+    if not verbose:
+        return LibsvmRows(path, list(read_blocks(path, *options, whole=True)))
+    with reading(source_name(path)) as watch:
+        return LibsvmRows(path, list(read_blocks(path, *options, watch=watch)))
+
+
+class LibsvmRows:
+    """The rows of a file in LIBSVM's text format, from which a sparse or a dense matrix is made.
+
+    Only `sparse` needs scipy.sparse, which takes longer to import than a file of some megabytes to read.
+    """
+
+    def __init__(self, source: Source, blocks: list[Block]) -> None:
+        self.source, self._blocks = source, blocks
+
+    @property
+    def width(self) -> int:
+        """The largest index plus one."""
+        return max(int(block.index.max(initial=-1)) for block in self._blocks) + 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples."""
+        return sum(len(block.length) for block in self._blocks)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values in the file."""
+        return sum(len(block.value) for block in self._blocks)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return the labels, lengths, indices or values of all rows."""
+        parts = [getattr(block, name) for block in self._blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def queries(self) -> NDArray[np.int64]:
+        """Return the numbers after ``qid:``."""
+        query: NDArray[np.int64] = self.column("query")
+        if len(query) != self.n_rows:
+            raise ValueError(f"{source_name(self.source)} has lines without qid: use query_id=False")
+        return query
+
+    def sparse(self, n_features: int) -> Any:
+        """Return the values as a CSR matrix."""
+        starts = np.concatenate([[0], np.cumsum(self.column("length"))])
+        return csr_of(self.column("value"), self.column("index"), starts, n_features)
+
+    def dense(self, n_features: int) -> NDArray[Any]:
+        """Return the values as an array."""
+        parts = [block.dense(n_features) for block in self._blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def iter_libsvm(
@@ -176,15 +233,6 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------
-
-_COLUMNS = ("label", "query", "length", "index", "value")
-
-Block = _core.LibsvmBlock32 | _core.LibsvmBlock64
-
-
-def _joined(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
 
 def check_n_features(n_features: Any) -> int | None:
     """Return `n_features` as an int, at most the largest 32-bit index."""
@@ -295,12 +343,6 @@ def _line_blocks(
     last = b"".join(rest)
     if last or empty:
         yield last
-
-
-def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Source) -> NDArray[np.int64]:
-    if len(query) != len(labels):
-        raise ValueError(f"{source_name(path)} has lines without qid: use query_id=False")
-    return query
 
 
 def csr_of(values: Any, indices: Any, starts: Any, features: int) -> Any:

@@ -76,7 +76,7 @@ class LowRankAccess:
         operations = unit * (self.n + self.origin.rank + 4)
         return self.matvec(v), 1.01 * operations * norms * float(norms @ np.abs(v))
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         """Return the result of `bounded_matvec`."""
         return self.bounded_matvec(v)
 

@@ -160,10 +160,15 @@ class Window:
         return self.X[first:last] if consecutive else None
 
     @property
+    def coefficients(self) -> Array:
+        """Coefficients of all samples in memory, with the rounding errors of the path."""
+        beta: Array = self.engine.active_set.beta
+        return beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0)
+
+    @property
     def beta(self) -> Array:
         """Coefficients of the current samples."""
-        beta = self.engine.active_set.beta
-        beta = (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
+        beta = self.coefficients[self.current]
         cost = self.cost[self.current]  # the path may leave rounding errors at costs of zero
         if cost.ndim == 1:
             beta[cost == 0] = 0.0

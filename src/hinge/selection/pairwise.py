@@ -86,7 +86,8 @@ def pairwise_grid(
     X, y
         As for the estimator's `fit`; a precomputed kernel matrix is not supported.
     C, nu : float or sequence of floats
-        Exactly one of them: C for `SVC`, ν for `NuSVC`. A ν that is infeasible for a pair is not chosen.
+        Exactly one of them: C for `SVC`, ν for `NuSVC`. A ν that is infeasible for a pair is not chosen. An integer ν
+        stands for a number of values in the admissible interval of each pair, as in `nu_grid`.
     gamma : float, "scale", "auto", or a sequence of them, optional
         "scale" is computed from the samples of the pair.
     estimator : SVC or NuSVC, optional

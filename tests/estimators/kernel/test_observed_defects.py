@@ -195,6 +195,14 @@ class TestTime:
         assert Status(int(status)) is Status.NUMERICAL
         assert int(steps) <= 1_000_000  # the limit of steps is ten million
 
+    def test_few_samples_end_after_fewer_than_ten_million_steps(self):
+        """The columns agree to six digits: steps on single variables converge too slowly."""
+        X = 15434156 + np.random.default_rng(0).integers(0, 4, size=(14, 3)).astype(np.float32)
+        parameters = dict(C=4.5e-6, fit_intercept=False, kernel="linear", solver="smo")
+        model = fitted(SVC(**parameters), X, np.arange(14) % 2)
+        assert model.status_ is Status.MAX_ITER
+        assert model.n_iter_ <= 1_140_000
+
     @pytest.mark.slow
     @pytest.mark.parametrize("estimator", [SVC, SVR], ids=lambda e: e.__name__)
     def test_a_fit_of_many_samples_ends_in_time_with_its_certificate(self, estimator):

@@ -228,9 +228,10 @@ class FitReport:
                 "rank, as in solver=hinge.solvers.LowRankInteriorPoint(approximation=hinge.lowrank.SGMA(rank=...)), or "
                 "solver='auto'."
             )
+            solved = "The optimality conditions hold" if self.rank is None else "The approximate problem was solved"
             warnings.warn(
-                f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
-                f"(see certificate_). {remedy}",
+                f"{solved} to tol={tol:g}, but the relative duality gap is above {limit:.2g} (see certificate_). "
+                f"{remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

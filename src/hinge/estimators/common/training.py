@@ -239,7 +239,9 @@ def train(
     else:
         exact = settings.solver.exact_bound
         approximation, rows = approximation_of(last.basis, certificates, exact), [s.rows for s in subproblems]
-        certificates = reduced_certificates(access, last.basis, problems, solutions, rows, exact, whole_run)
+        certificates, complete = reduced_certificates(
+            access, last.basis, problems, solutions, rows, exact, whole_run
+        )
     expansions = []
     for subproblem, solution in zip(subproblems, solutions, strict=True):
         expansions.append(subproblem.formulation.recover(solution.alpha, solution.mu))
@@ -252,7 +254,7 @@ def train(
     else:
         report = FitReport.of_approximation(solutions, certificates, approximation.certificate, approximation.rank, tol)
         assert last.basis is not None
-        if not last.basis.origin.complete:  # the time limit left out basis functions
+        if not (complete and last.basis.origin.complete):  # the time limit left out basis functions or bounds
             report = replace(report, status=max(report.status, Status.TIME_LIMIT))
     return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
 
@@ -431,12 +433,21 @@ def _certify_exact(
         found = Certificate.of_bounds(known, solution.mu, convex)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
     if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
-        bounded = control.interruptible_call(partial(problem.bounded_gradient, solution.alpha, accurate=True))
+        bounded = _accurate_gradient(problem, solution, control)
         if bounded is not None:
             gradient, errors = bounded
             accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
             found = accurate if accurate.gap < found.gap else found
     return found if solution.rounded else found.with_history(solution.history)
+
+
+def _accurate_gradient(problem: Problem, solution: Solution, control: RunControl) -> tuple[Array, Array] | None:
+    """The gradient and bounds on its errors; None after an interrupt, or if the time does not suffice."""
+    work = partial(problem.bounded_gradient, solution.alpha, accurate=True, deadline=control.deadline)
+    try:
+        return control.interruptible_call(work)
+    except TimeoutError:
+        return None
 
 
 def _n_samples(problem: Problem) -> int:

@@ -83,7 +83,7 @@ class CrossValidatedEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     def _middle(
         self, template: Any, axes: dict[str, Any], result: GridResult, X: Any, y: Any, sample_weight: Any
     ) -> GridResult:
-        """The result with the estimator in the middle of the grid, if no candidate has a score: the time limit ended the search, or all folds failed."""
+        """The result with the estimator in the middle of the grid, if no candidate has a score."""
         middle = {name: values[len(values) // 2] for name, values in axes.items()}
         warnings.warn(
             f"no candidate has a score: the parameters {middle} are the middle of the grid. "
