@@ -185,6 +185,8 @@ def reweighted_lasso(
 ) -> ReweightedLasso:
     """Repeat vⱼ ← 1/(|wⱼ| + δ) from the solution with equal weights, along exact paths of the weights.
 
+    A small λ, such as 1e-9, gives the minimum of Σ vⱼ|wⱼ| subject to y = Xw, up to an error proportional to λ.
+
     Parameters
     ----------
     X, y, fit_intercept, max_time, progress
