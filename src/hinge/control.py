@@ -201,15 +201,6 @@ class Counter:
     """Reports to a progress callback how many steps of a loop are done.
 
     A snapshot contains "done", "total", "unit" (what is counted), "seconds" and "note" (a text).
-
-    Parameters
-    ----------
-    callback : callable or None
-        Without a callback, `advance` does nothing.
-    total : int
-        Number of steps.
-    unit : str
-        For example "breakpoints".
     """
 
     __slots__ = ("_reported", "callback", "done", "start", "total", "unit")
@@ -227,10 +218,8 @@ class Counter:
         if now - self._reported < REPORT_PERIOD and self.done < self.total:
             return True
         self._reported = now
-        snapshot = {
-            "done": self.done, "total": self.total, "unit": self.unit, "seconds": now - self.start, "note": note,
-        }  # fmt: skip
-        return self.callback(snapshot) is not False
+        state = {"done": self.done, "total": self.total, "unit": self.unit, "seconds": now - self.start, "note": note}
+        return self.callback(state) is not False
 
 
 @dataclass(slots=True, eq=False)
