@@ -216,6 +216,15 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
         Whether indices start at 0.
     query_id : array-like of int, optional
         Written as ``qid:``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.io import dump_libsvm, load_libsvm
+    >>> dump_libsvm(np.array([[0.0, 1.5], [2.0, 0.0]]), [1, -1], "data.svm")
+    >>> print(open("data.svm").read().rstrip())
+    1 2:1.5
+    -1 1:2
     """
     X = as_samples(X, dtypes=(np.float64, np.float32), min_samples=0)
     n = X.shape[0]

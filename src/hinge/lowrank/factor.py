@@ -53,6 +53,18 @@ class Factor:
         True for the linear kernel, where L is X: there is no basis, and the coordinates are the features.
     complete : bool
         False if a time limit ended the selection of basis functions, or left out some of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> factor = SGMA(rank=40, tol=0).fit(RBF(0.1), X)
+    >>> bool(np.abs(np.diag(RBF(0.1)(X) - factor.L @ factor.L.T) - factor.residual).max() < 1e-6)
+    True
+    >>> factor.transform(X[:3]).shape == (3, len(factor.basis))
+    True
     """
 
     kernel: Kernel

@@ -194,6 +194,16 @@ class SGMA(_Selection):
         Number of rows, drawn at random, that are used for the selection; None for all rows. L and its residual always
         refer to all rows.
     random_state : int, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> factor = SGMA(rank=30, tol=0).fit(RBF(0.1), X)
+    >>> factor.L.shape, bool(factor.residual_trace < 0.01 * factor.trace)
+    ((200, 30), True)
     """
 
     rank: int = 200
@@ -256,6 +266,16 @@ class PivotedCholesky(_Selection):
     rank, tol, sample, random_state
         As in `SGMA`.
     block : int, default=16
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import PivotedCholesky
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> factor = PivotedCholesky(rank=200, tol=1e-3).fit(RBF(0.1), X)
+    >>> bool(factor.residual_trace <= 1e-3 * factor.trace), len(factor.basis) < 50
+    (True, True)
     """
 
     rank: int = 200
@@ -303,6 +323,15 @@ class Nystrom(_Selection):
     ----------
     rank, tol, sample, random_state
         As in `SGMA`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import Nystrom
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> len(Nystrom(rank=20).fit(RBF(0.1), X).basis)
+    20
     """
 
     rank: int = 200

@@ -53,6 +53,15 @@ class ApproximatePath(NamedFeatures):
         Largest relative gap if the status is SOLVED; `gap_bound(C)` is a bound at C in any case.
     status : Status
         SOLVED, or why `gap` was not reached everywhere: TIME_LIMIT, or NUMERICAL if rounding errors prevent it.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0)
+    >>> isinstance(path, hinge.ApproximatePath), path.status.name
+    (True, 'SOLVED')
     """
 
     task: str
@@ -202,6 +211,15 @@ def approximate_path(
     max_time : float, optional
         Seconds. The widest intervals between knots are divided first. If the time does not suffice, a warning is
         issued, and the gap is larger than `gap` in some intervals.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0, gap=0.01)
+    >>> bool(path.gap_bound(3.0) <= 0.01), len(path.knots) < 30
+    (True, True)
     """
     control, began = RunControl(max_time), time.monotonic()
     low, high = check_range("C", C_min, C_max)

@@ -38,6 +38,15 @@ class OneVsOnePaths:
         In the order of `pairs`.
     members : tuple of ndarray
         The rows of X that belong to each path.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> paths = hinge.one_vs_one_paths(X, y, C_min=0.1, C_max=1.0)
+    >>> len(paths.paths), paths.classes
+    (3, array([0, 1, 2]))
     """
 
     classes: NDArray[Any]

@@ -65,6 +65,19 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         SOLVED, or the reason why the path is shorter than requested.
     feature_names_in_ : ndarray
         Names of the features, if X was a DataFrame.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> path.parameter, path.status.name, bool(path.kkt_violation < 1e-9)
+    ('C', 'SOLVED', True)
+    >>> path.model(1.0).score(X, y)
+    0.9666666666666667
+    >>> bool(path.certificate(1.0).relative_gap < 1e-9)
+    True
     """
 
     parameter: str

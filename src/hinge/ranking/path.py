@@ -60,6 +60,16 @@ class BestRanking(_Interval):
     """Interval from low to high in which NDCG is largest.
 
     At the ends of the interval two scores are equal. `theta` is inside, as far as possible from such values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> best = hinge.ranking_path(X, grade, qid, C=0.1).best(X, grade, qid)
+    >>> type(best).__name__, bool(best.low <= best.theta <= best.high)
+    ('BestRanking', True)
     """
 
     theta: float
@@ -88,6 +98,16 @@ class RankingPath(PiecewisePath, NamedFeatures):
         Numbers of events and corrections.
     status : Status
         SOLVED, or the reason why the path is shorter than requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> path = hinge.ranking_path(X, grade, qid, C=0.1)
+    >>> isinstance(path, hinge.RankingPath), path.low, path.high
+    (True, 0.0, 1.0)
     """
 
     parameter: ClassVar[str] = "theta"  # type: ignore[misc]

@@ -30,6 +30,15 @@ class LeaveOneOut:
         The decision values of the model trained on all samples.
     n_events : int
         Number of events on all paths.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> result = hinge.selection.leave_one_out(X, y, C=1.0, gamma=1.0)
+    >>> len(result.decision_values), bool(0 <= result.error <= 1)
+    (60, True)
     """
 
     decision_values: Array
@@ -99,6 +108,17 @@ def leave_one_out(
     Returns
     -------
     LeaveOneOut
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> result = hinge.selection.leave_one_out(X, y, C=1.0, gamma=1.0)
+    >>> model = hinge.SVC(gamma=1.0, tol=1e-9).fit(X[1:], y[1:])
+    >>> bool(np.isclose(result.decision_values[0], model.decision_function(X[:1])[0], atol=1e-6))
+    True
     """
     control = RunControl(max_time)
     window = open_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size, max_time)

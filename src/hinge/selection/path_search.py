@@ -56,6 +56,15 @@ class PathSearch(SearchResult):
         ``{"C": best_C, "gamma": best_gamma}``, and the accuracy or minus the mean squared error.
     best_estimator_ : SVC, SVR or None
         Trained on all samples with the best parameters, unless ``refit=False``; see `predict` and `score`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(80, noise=0.2, random_state=0)
+    >>> search = hinge.selection.path_search(X, y, C_min=0.1, C_max=10.0, gamma=1.0, cv=3)
+    >>> bool(search.best.low < search.best_C < search.best.high), search.best_gamma
+    (True, 1.0)
     """
 
     error: StepFunction | PiecewiseQuadratic

@@ -152,6 +152,16 @@ def lasso_weight_path(
     -------
     LassoPath
         Over ``parameter="theta"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3)); y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=50)
+    >>> path = hinge.lasso_weight_path(X, y, np.ones(3), [1.0, 1.0, 5.0], lam=5.0)
+    >>> path.parameter, path.coef(0.5).round(1)[:2]
+    ('theta', array([1.9, 0.8]))
     """
     data = _check_data(X, y, fit_intercept)
     check_number("lam", lam, 0.0, open_low=True)
@@ -203,6 +213,16 @@ def reweighted_lasso(
     Returns
     -------
     ReweightedLasso
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3)); y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=50)
+    >>> result = hinge.reweighted_lasso(X, y, lam=5.0)
+    >>> result.converged, result.coef.round(1)[:2], bool(result.coef[2] == 0)
+    (True, array([2. , 0.8]), True)
     """
     data = _check_data(X, y, fit_intercept)
     check_number("lam", lam, 0.0, open_low=True)

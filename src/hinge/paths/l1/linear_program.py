@@ -72,6 +72,15 @@ class LPPath(NamedFeatures):
         Number of linear programs that were solved.
     status : Status
         `SOLVED`, or `TIME_LIMIT` if breakpoints may be missing.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(40, noise=0.1, random_state=0)
+    >>> path = hinge.lp_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> path.status.name, bool(path.relative_gap < 1e-6)
+    ('SOLVED', True)
     """
 
     kernel: Kernel

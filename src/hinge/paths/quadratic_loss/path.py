@@ -46,6 +46,15 @@ class QuadraticLossPath(NamedFeatures):
     mean_evaluations : float
         Mean number of evaluations of a rational function in the search for the next event. Close to 1, because most
         functions are discarded after one evaluation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.quadratic_loss_path(X, y, gamma=1.0, lambda_min=1e-2)
+    >>> isinstance(path, hinge.QuadraticLossPath), len(path.breakpoints) > 2
+    (True, True)
     """
 
     kernel: Kernel

@@ -70,6 +70,15 @@ def quadratic_loss_path(
     Returns
     -------
     QuadraticLossPath
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.quadratic_loss_path(X, y, loss="squared_hinge", gamma=1.0, lambda_min=1e-3)
+    >>> path.model(0.01).score(X, y), bool(path.kkt_violation < 1e-8)
+    (1.0, True)
     """
     samples = check_samples(X, y, "classification", kernel, degree, gamma, coef0)
     rho, h = _loss_parameters(loss)
