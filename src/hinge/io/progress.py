@@ -28,7 +28,7 @@ def reading(name: str) -> Iterator[Watch]:
 
         def watch(file: Any) -> None:
             try:
-                position, size = file.tell(), os.fstat(file.fileno()).st_size
+                position, size = file.seek(0, os.SEEK_CUR), os.fstat(file.fileno()).st_size
             except OSError:  # a pipe, or a file in memory
                 return
             if not counters:
