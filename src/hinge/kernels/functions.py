@@ -39,7 +39,15 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below th
 @register("linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """k(x, z) = x·z"""
+    """k(x, z) = x·z
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
 
     psd: ClassVar[bool | None] = True
 
@@ -93,6 +101,13 @@ class Polynomial(GammaKernel):
     """k(x, z) = (γ x·z + c₀)ᵈ, homogeneous when c₀ = 0.
 
     Positive semidefinite for integer d and c₀ ≥ 0. A fractional d requires γ x·z + c₀ > 0 for all samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
     """
 
     degree: float = 3
@@ -132,7 +147,16 @@ class Polynomial(GammaKernel):
 @register("rbf")
 @dataclass(frozen=True)
 class RBF(DistanceKernel):
-    """k(x, z) = exp(−γ‖x − z‖²)"""
+    """k(x, z) = exp(−γ‖x − z‖²)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> RBF(0.5)(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+    array([[0.607],
+           [1.   ]])
+    """
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True
@@ -151,7 +175,15 @@ class RBF(DistanceKernel):
 @register("sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(GammaKernel):
-    """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general"""
+    """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.5)(np.array([[1.0]]), np.array([[1.0], [2.0]])).round(3)
+    array([[0.462, 0.762]])
+    """
 
     gamma: Gamma = "scale"
     coef0: float = 0.0
@@ -178,7 +210,16 @@ class Sigmoid(GammaKernel):
 @register("laplacian")
 @dataclass(frozen=True)
 class Laplacian(DistanceKernel):
-    """k(x, z) = exp(−γ‖x − z‖₁)"""
+    """k(x, z) = exp(−γ‖x − z‖₁)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Laplacian
+    >>> Laplacian(0.5)(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+    array([[0.607],
+           [1.   ]])
+    """
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True

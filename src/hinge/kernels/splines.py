@@ -39,6 +39,13 @@ class BSpline(GammaKernel):
 
     With one feature the kernel is positive semidefinite. With more features a radial B-spline is not, in general, and
     ``psd`` is None. The diagonal is B_q(0): 1 for q = 1, ⅔ for q = 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import BSpline
+    >>> BSpline(degree=1)(np.array([[0.0]]), np.array([[0.0], [0.5], [2.0]]))
+    array([[1. , 0.5, 0. ]])
     """
 
     degree: int = 3
@@ -73,6 +80,13 @@ class ProductBSpline(DistanceKernel):
 
     B_q is that of `BSpline`. The kernel is positive semidefinite for any number of features, and 1 at x = z. It is zero
     if one feature differs by (q + 1)/(2√γ) or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import ProductBSpline
+    >>> ProductBSpline(degree=3, gamma=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]))
+    array([[1.  , 0.25]])
     """
 
     degree: int = 3

@@ -19,7 +19,17 @@ from hinge.validation import n_columns
 
 @dataclass(frozen=True)
 class PathModel(NamedFeatures):
-    """Model at one value of the parameter. A classifier sets decision values within rounding errors of zero to zero."""
+    """Model at one value of the parameter. A classifier sets decision values within rounding errors of zero to zero.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> model = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0).model(5.0)
+    >>> model.predict(X[:4]), model.score(X, y)
+    (array([0, 1, 1, 0]), 1.0)
+    """
 
     machine: KernelModel
     classes: Any

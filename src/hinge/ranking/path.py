@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
-from hinge.control import RunControl
+from hinge.control import Counter, RunControl
 from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
 from hinge.kernels import (
     Kernel,
@@ -60,6 +60,16 @@ class BestRanking(_Interval):
     """Interval from low to high in which NDCG is largest.
 
     At the ends of the interval two scores are equal. `theta` is inside, as far as possible from such values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> best = hinge.ranking_path(X, grade, qid, C=0.1).best(X, grade, qid)
+    >>> type(best).__name__, bool(best.low <= best.theta <= best.high)
+    ('BestRanking', True)
     """
 
     theta: float
@@ -88,6 +98,16 @@ class RankingPath(PiecewisePath, NamedFeatures):
         Numbers of events and corrections.
     status : Status
         SOLVED, or the reason why the path is shorter than requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> path = hinge.ranking_path(X, grade, qid, C=0.1)
+    >>> isinstance(path, hinge.RankingPath), path.low, path.high
+    (True, 0.0, 1.0)
     """
 
     parameter: ClassVar[str] = "theta"  # type: ignore[misc]
@@ -169,26 +189,32 @@ class RankingPath(PiecewisePath, NamedFeatures):
         problem = self.parametric.problem(pairs, self._check(theta))
         return certify(problem, self.alpha(theta), convex=self.kernel.psd)
 
-    def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
+    def _along(self, X: Any, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Yield chunks of segments: (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
         X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         K = np.asfortranarray(K)  # every chunk reads it by columns
         pairs_to_samples = incidence(self.first, self.second, self.n_samples)
+        counter = Counter(progress, len(self.pieces), "segments")
         for chunk, lines in self.pieces.lines(self.parametric, len(self.first), pairs_to_samples):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
+            counter.advance(chunk.stop - chunk.start)
 
-    def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
+    def ndcg(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> StepFunction:
         """Return NDCG@k on other data as an exact step function of θ (`knots`, `values`).             docs/math (447)
 
         Parameters as in `hinge.ranking.ndcg`. Between the knots it is the NDCG of `predict(X, theta)`.
         """
         check_same_length(X, relevance)
-        return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
+        return ndcg_path(self._along(X, progress), relevance, qid, k, self.low, self.high)
 
-    def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
+    def best(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> BestRanking:
         """Return the exact maximizer of NDCG@k: (low, high, ndcg), and `theta` inside the interval."""
-        function = self.ndcg(X, relevance, qid, k)
+        function = self.ndcg(X, relevance, qid, k, progress=progress)
         best = StepFunction(function.knots, -function.values).best()
         return BestRanking(best.low, best.high, -best.error, best.theta)
 

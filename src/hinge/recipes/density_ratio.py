@@ -50,6 +50,15 @@ class DensityRatio:
         Cross-validated criterion; smaller is better.
     gap : float
         Bound on the distance of the criterion from its optimum for KLIEP (425); 0 for uLSIF, a linear system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import density_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = density_ratio(rng.normal(size=(60, 1)), 1 + rng.normal(size=(60, 1)), n_centers=20)
+    >>> ratio.method, ratio.centers.shape == (20, 1), ratio.gap
+    ('ulsif', True, 0.0)
     """
 
     method: str
@@ -100,6 +109,15 @@ def density_ratio(
     Returns
     -------
     DensityRatio
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import density_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = density_ratio(rng.normal(size=(60, 1)), 1 + rng.normal(size=(60, 1)), n_centers=20)
+    >>> bool(ratio(np.array([[1.5]]))[0] > ratio(np.array([[-1.0]]))[0])
+    True
     """
     control = RunControl(max_time)
     check_choice("method", method, METHODS)

@@ -42,6 +42,12 @@ class Capabilities:
         Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, on request, or always.
     options : tuple of str
         Parameters that a solver selected by name takes from the estimator, besides `tol`, `max_iter` and `max_time`.
+
+    Examples
+    --------
+    >>> from hinge.solvers import InteriorPoint, WorkingSet
+    >>> InteriorPoint().capabilities.terms, WorkingSet().capabilities.batch
+    (('none', 'diagonal', 'convex'), True)
     """
 
     tol: Literal["kkt_violation", "relative_gap"]
@@ -93,6 +99,12 @@ class Solver(SolverOptions, ABC):
     """Base class of the solvers of problem (1).
 
     A subclass is a frozen dataclass of options. It declares its `capabilities` and implements `solve`.
+
+    Examples
+    --------
+    >>> from hinge.solvers import SMO, Solver
+    >>> isinstance(SMO(), Solver), SMO().capabilities.tol
+    (True, 'kkt_violation')
     """
 
     capabilities: ClassVar[Capabilities]

@@ -90,6 +90,17 @@ class OneClassSVM(ProbabilityMixin, OneClassEstimator):
     Notes
     -----
     All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = hinge.OneClassSVM(nu=0.1, gamma=0.1).fit(X)
+    >>> bool(np.mean(model.predict(X) == -1) <= 0.1)
+    True
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

@@ -285,6 +285,17 @@ class NuSVR(KernelRegressor):
     Notes
     -----
     All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> y = np.sinc(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = hinge.NuSVR(nu=0.3, C=10.0).fit(X, y)
+    >>> outside = np.abs(y - model.predict(X)) > model.epsilon_ + 1e-9
+    >>> bool(outside.mean() <= 0.3)
+    True
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

@@ -43,6 +43,17 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
     ρ = 0. The decision function is then zero everywhere, all samples are inliers, and `fit` warns.
 
     All other parameters and attributes are those of `LinearSVC`; `coef_` has shape (1, n_features).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = 3 + np.random.default_rng(0).normal(size=(500, 4))
+    >>> model = hinge.LinearOneClassSVM(nu=0.1).fit(X)
+    >>> bool(np.mean(model.predict(X) == -1) <= 0.1)
+    True
+    >>> model.predict(np.zeros((1, 4)))
+    array([-1])
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {"nu": Number(0.0, 1.0, open_low=True), **LINEAR_RULES}
