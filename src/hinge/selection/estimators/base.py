@@ -83,11 +83,11 @@ class CrossValidatedEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     def _middle(
         self, template: Any, axes: dict[str, Any], result: GridResult, X: Any, y: Any, sample_weight: Any
     ) -> GridResult:
-        """The result with the estimator in the middle of the grid, if the time limit left no score to choose by."""
+        """The result with the estimator in the middle of the grid, if no candidate has a score."""
         middle = {name: values[len(values) // 2] for name, values in axes.items()}
         warnings.warn(
-            f"max_time={self.max_time} s did not suffice for a single candidate: the parameters {middle} are the "
-            "middle of the grid. Allow more time, or fewer candidates",
+            f"no candidate has a score: the parameters {middle} are the middle of the grid. "
+            + ("Use fewer folds" if self.max_time is None else f"Allow more time than max_time={self.max_time} s"),
             ConvergenceWarning,
             stacklevel=3,
         )
