@@ -4,6 +4,7 @@ The plots have the Display convention of scikit-learn and require matplotlib (th
 """
 
 from hinge.plotting.boundary import DecisionBoundary
+from hinge.plotting.calibration import CalibrationDisplay, CoverageDisplay
 from hinge.plotting.convergence import Convergence
 from hinge.plotting.explorer import explore
 from hinge.plotting.grid import GridDisplay
@@ -12,7 +13,9 @@ from hinge.plotting.paths import PathDisplay
 from hinge.plotting.shapley import ShapleyDisplay
 
 __all__ = [
+    "CalibrationDisplay",
     "Convergence",
+    "CoverageDisplay",
     "DecisionBoundary",
     "GridDisplay",
     "IntervalDisplay",

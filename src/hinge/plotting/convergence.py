@@ -36,6 +36,16 @@ class Convergence:
         The figure of `ax_`.
     gap_, violation_, estimate_
         Lines of `ax_`: gap of the best bounds, KKT violation, gap of the active samples.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.plotting import Convergence
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(300, noise=0.3, random_state=0)
+    >>> display = Convergence.from_estimator(hinge.SVC(C=100.0, solver="smo").fit(X, y))
+    >>> display.ax_.get_yscale(), len(display.axes_)
+    ('log', 2)
     """
 
     ax_: Axes

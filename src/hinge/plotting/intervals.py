@@ -33,6 +33,15 @@ class IntervalDisplay:
         Targets in their intervals, and the others.
     coverage_ : float or None
         Share of the targets in their intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.plotting import IntervalDisplay
+    >>> x = np.linspace(0, 1, 5)
+    >>> display = IntervalDisplay.from_intervals(x, np.column_stack([x - 1, x + 1]), predictions=x, y=x + 0.5)
+    >>> display.coverage_
+    1.0
     """
 
     ax_: Axes

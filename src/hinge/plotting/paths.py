@@ -29,6 +29,16 @@ class PathDisplay:
     figure_ : matplotlib.figure.Figure
     lines_ : list
         The artists of the plot.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.plotting import PathDisplay
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> PathDisplay.from_index_sets(path).ax_.get_xlabel()
+    'C'
     """
 
     ax_: Axes
