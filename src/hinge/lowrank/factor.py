@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Kernel, Precomputed, cross
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
@@ -162,12 +163,14 @@ def make_factor(
     diagonal = source.diagonal()
     residual = diagonal.copy()
     columns = source.columns(basis)
+    counter = Counter(source.progress, m, "rows of the factor")
     for rows in RowBlocks(L).slices():
         if n == 0:
             break
         block = scipy.linalg.solve_triangular(T, columns(rows).T, lower=True, check_finite=False, overwrite_b=True).T
         L[rows] = block
         residual[rows] -= np.einsum("ij,ij->i", block, block)
+        counter.advance(len(block))
     residual = np.maximum(residual, 0.0)
     residual[basis] = 0.0
     vectors = source.vectors(basis)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import REPORT_PERIOD, RunControl
 from hinge.kernels import open_access
 from hinge.losses import Loss, loss_names, make_loss
 from hinge.paths.engine import PathError, Progress, warn_incomplete
@@ -64,7 +64,8 @@ def quadratic_loss_path(
     max_time : float, optional
         Seconds. If they do not suffice, a warning is issued and the path ends at a larger λ.
     progress : callable, optional
-        Called after events with {"events", "lambda"}; returning False stops the path.
+        Called a few times a second with {"iteration", "primal", "seconds", "violation", "active"}: number of events, λ,
+        time, KKT violation and size of the central set. Returning False stops the path.
 
     Returns
     -------
@@ -170,6 +171,7 @@ def _follow(
     changed, place, offset = [np.arange(samples.n)], [places.copy()], [0, samples.n]
     evaluations = functions = idle = 0
     violation = longest = 0.0
+    first = reported = time.monotonic()
     gradient = problem.bound_gradient(places)
     while lam > lowest:
         began = time.monotonic()
@@ -199,8 +201,14 @@ def _follow(
         if remaining is not None and remaining <= longest:
             warn_incomplete("lambda", lam, lowest, Status.TIME_LIMIT, stacklevel=4)
             break
-        if progress is not None and progress({"events": len(knots), "lambda": lam}) is False:
-            break
+        if progress is not None and (now := time.monotonic()) - reported >= REPORT_PERIOD:
+            reported = now
+            snapshot = {
+                "iteration": len(knots), "primal": lam, "seconds": now - first, "violation": violation,
+                "active": int(np.sum(places == CENTRE)),
+            }  # fmt: skip
+            if progress(snapshot) is False:
+                break
     path = QuadraticLossPath(
         samples.kernel, samples.X, samples.y, samples.classes, problem.rho, problem.h, problem.bias,
         np.array(knots), np.concatenate(changed), np.concatenate(place).astype(np.int8), np.array(offset[: len(knots)]),

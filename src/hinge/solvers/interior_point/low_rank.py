@@ -128,6 +128,7 @@ class LowRankInteriorPoint(Solver):
                 cache_size=self.cache_size,
                 folder=self.folder,
                 max_time=None if remaining is None else APPROXIMATION_TIME_SHARE * remaining,
+                progress=control.on_step,
             )
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
