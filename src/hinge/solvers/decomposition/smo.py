@@ -80,6 +80,14 @@ class SMO(DecompositionOptions):
     polish : bool
         Solve the optimality conditions of the free variables exactly at the end, for up to 1,000 samples. If that
         succeeds (`Solution.polished`), the solution is exact to rounding for any `tol`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import SMO
+    >>> model = hinge.SVC(solver=SMO(tol=1e-6)).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model.status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(
