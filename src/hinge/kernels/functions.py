@@ -163,7 +163,7 @@ class RBF(DistanceKernel):
     strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
+        return np.exp(-scaled(self._gamma, squared_distances(*pair(X, Z))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         return _bounded_decay(self._gamma, *bounded_squared_distances(*pair(X, Z)))
@@ -226,7 +226,7 @@ class Laplacian(DistanceKernel):
     strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return np.exp(-self._gamma * l1_distances(*pair(X, Z)))
+        return np.exp(-scaled(self._gamma, l1_distances(*pair(X, Z))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         X, Z = pair(X, Z)
@@ -244,11 +244,16 @@ def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tupl
     return scaled + coef0, gamma * error + 3 * UNIT_ROUNDOFF * (np.abs(scaled) + abs(coef0))
 
 
+def scaled(gamma: float, distance: Array) -> Array:
+    """γ t for t ≥ 0; zero for γ = 0, also where the distance overflows."""
+    return gamma * distance if gamma else np.zeros_like(distance)
+
+
 def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, Array]:
     """exp(−γ t) and bounds on the rounding errors, where t has the given error."""
-    argument = gamma * distance
+    argument = scaled(gamma, distance)
     values = np.exp(-argument)
-    exponent = gamma * error + 2 * UNIT_ROUNDOFF * argument
+    exponent = scaled(gamma, error) + 2 * UNIT_ROUNDOFF * argument
     with np.errstate(over="ignore"):
         radius = np.minimum(np.maximum(values, SMALLEST_NORMAL) * (np.expm1(exponent) + FUNCTION_ERROR), 1.0)
     underflown = values < SMALLEST_NORMAL  # the value of the smallest possible distance is a bound

@@ -19,7 +19,7 @@ from hinge.kernels.distances import (
     row_blocks,
     squared_distances,
 )
-from hinge.kernels.functions import DistanceKernel, Gamma, GammaKernel
+from hinge.kernels.functions import DistanceKernel, Gamma, GammaKernel, scaled
 
 MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 
@@ -57,14 +57,14 @@ class BSpline(GammaKernel):
         _check_spline_degree(self.degree)
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
+        return bspline(int(self.degree), np.sqrt(scaled(self._gamma, squared_distances(*pair(X, Z)))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         squared, error = bounded_squared_distances(*pair(X, Z))
-        q, t = int(self.degree), np.sqrt(self._gamma * squared)
-        smaller = np.sqrt(self._gamma * np.maximum(squared - error, 0.0))  # the slope of B_q is at most 1
+        q, t = int(self.degree), np.sqrt(scaled(self._gamma, squared))
+        smaller = np.sqrt(scaled(self._gamma, np.maximum(squared - error, 0.0)))  # the slope of B_q is at most 1
         rounding = FUNCTION_ERROR * t + _spline_rounding(q)
-        return bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
+        return bspline(q, t), np.sqrt(scaled(self._gamma, squared + error)) - smaller + rounding
 
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], bspline(int(self.degree), np.zeros(1))[0])

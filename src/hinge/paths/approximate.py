@@ -164,16 +164,6 @@ class ApproximatePath(NamedFeatures):
         table = coefficient_table(self, values) if coefficients else {}
         return data_frame("C", values, columns, table)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, count = self.X.shape[0], len(self.knots)
-        columns = (self.intercepts, self.linear, self.losses, self.norms)
-        sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
-        if self.classes is not None and np.shape(self.classes) != (2,):
-            raise ValueError("the classes of the path are inconsistent")
-        if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
-            raise ValueError("the arrays of the path are inconsistent")
-
     def __repr__(self) -> str:
         return (
             f"<approximate path of {len(self.y)} samples over C in [{self.low:g}, {self.high:g}]: "

@@ -152,16 +152,6 @@ class OneVsOnePaths:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside it."""
         return self.validation_error(X, y, sample_weight, progress=progress).best()
 
-    def _check_loaded(self) -> None:
-        """Raise if the parts of loaded paths are inconsistent."""
-        count = len(self.classes) * (len(self.classes) - 1) // 2
-        if not len(self.paths) == len(self.members) == count > 0:
-            raise ValueError("the arrays of the paths are inconsistent")
-        for path, rows in zip(self.paths, self.members, strict=True):
-            path._check_loaded()
-            if len(rows) != path.n_samples:
-                raise ValueError("the arrays of the paths are inconsistent")
-
     def __repr__(self) -> str:
         low, high = self._range
         return f"<{len(self.paths)} paths over C in [{low:g}, {high:g}], KKT violation {self.kkt_violation:.1e}>"

@@ -324,27 +324,9 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         """Write an interactive page of the path; see `hinge.plotting.explore`."""
         return import_module("hinge.plotting.explorer").explore(self, file, X_val, y_val, **options)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, size, pieces = self.X.shape[0], self.parametric.size, self.pieces
-        count, total = len(pieces), len(pieces.margin)
-        checks = (
-            len(self.y) == n and size % max(n, 1) == 0 and count > 0,
-            all(a.shape == (2, size) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
-            self.parametric.group.shape == (size,) and self.parametric.total.shape[0] == 2,
-            pieces.stop.shape == pieces.violation.shape == (count,) and np.all(np.diff(pieces.start) >= 0),
-            pieces.mu.shape == pieces.mu_rate.shape == (count, self.parametric.total.shape[1]),
-            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
-            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
-            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < size),
-            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= size,
-            bool(pieces.changed.min() >= 0 and pieces.changed.max() < size and np.all(np.diff(pieces.changed_at) >= 0)),
-            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
-            (self.task == "classification") == (self.classes is not None),
-            self.classes is None or np.shape(self.classes) == (2,),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
+    def animate(self, file: Any, **options: Any) -> Any:
+        """Write an animated GIF of the decision function along the path; see `hinge.plotting.animate`."""
+        return import_module("hinge.plotting.animation").animate(self, file, **options)
 
     def __repr__(self) -> str:
         return (

@@ -218,25 +218,6 @@ class RankingPath(PiecewisePath, NamedFeatures):
         best = StepFunction(function.knots, -function.values).best()
         return BestRanking(best.low, best.high, -best.error, best.theta)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        m, n, pieces = len(self.first), self.n_samples, self.pieces
-        count, total = len(pieces), len(pieces.margin)
-        checks = (
-            m > 0 and self.first.shape == self.second.shape == (m,) and self.parametric.size == m and count > 0,
-            bool(min(self.first.min(), self.second.min()) >= 0 and max(self.first.max(), self.second.max()) < n),
-            all(a.shape == (2, m) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
-            pieces.stop.shape == pieces.violation.shape == (count,) and bool(np.all(np.diff(pieces.start) >= 0)),
-            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
-            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
-            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < m),
-            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= m,
-            bool(pieces.changed.min() >= 0 and pieces.changed.max() < m and np.all(np.diff(pieces.changed_at) >= 0)),
-            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
-
     def __repr__(self) -> str:
         return (
             f"<ranking path of {len(self.first)} pairs over theta in [{self.low:g}, {self.high:g}]: "
@@ -364,4 +345,3 @@ def follow(
     if status is not Status.SOLVED:
         warn_incomplete("theta", reached, 1.0, status, stacklevel=4)
     return RankingPath(kernel, X, pairs.first, pairs.second, parametric, pieces, counts, 0.0, reached, status)
-

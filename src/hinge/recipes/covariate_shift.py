@@ -60,14 +60,6 @@ class CovariateShift:
         """Return the model at θ."""
         return self.path.model(theta)
 
-    def _check_loaded(self) -> None:
-        """Raise if the parts of a loaded object are inconsistent."""
-        self.path._check_loaded()
-        self.ratio._check_loaded()
-        n, d = self.path.X.shape
-        if self.weights.shape != (n,) or self.weights.dtype != np.float64 or self.ratio.centers.shape[1] != d:
-            raise ValueError("the arrays of the covariate shift are inconsistent")
-
 
 def covariate_shift_path(
     X: Any,

@@ -76,21 +76,6 @@ class DensityRatio:
             raise ValueError(f"X has {X.shape[1]} features, but the ratio was estimated with {self.centers.shape[1]}")
         return cross(RBF(self.gamma), X, self.centers) @ self.coefficients
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded ratio are inconsistent."""
-        centers, coefficients = self.centers, self.coefficients
-        are_arrays = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
-        if not (
-            are_arrays
-            and self.method in METHODS
-            and centers.ndim == 2
-            and coefficients.shape == (len(centers),)
-            and np.isfinite(centers).all()
-            and np.isfinite(coefficients).all()
-            and 0 < self.gamma < np.inf
-        ):
-            raise ValueError("the arrays of the density ratio are inconsistent")
-
 
 def density_ratio(
     X: Any,

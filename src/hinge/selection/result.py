@@ -87,16 +87,6 @@ class GridResult(SearchResult):
     complete_: bool
     best_estimator_: Any = None
 
-    def _check_loaded(self) -> None:
-        """Raise if the parts of a loaded result are inconsistent."""
-        count = len(self.cv_results_["params"])
-        consistent = all(len(column) == count for column in self.cv_results_.values())
-        if self.best_index_ is not None:
-            consistent = consistent and 0 <= self.best_index_ < count
-            consistent = consistent and self.cv_results_["params"][self.best_index_] == self.best_params_
-        if not consistent or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
-            raise ValueError("the parts of the search result are inconsistent")
-
 
 def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, score_time: Array) -> dict[str, Any]:
     """Return `cv_results_` for tables of (candidates × splits)."""

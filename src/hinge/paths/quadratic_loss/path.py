@@ -259,23 +259,6 @@ class QuadraticLossPath(NamedFeatures):
         """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
         return self.validation_error(X, y, progress=progress).best()
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, knots = self.X.shape[0], self.knots
-        checks = (
-            self.classes is None or np.shape(self.classes) == (2,),
-            len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
-            self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
-            self.changed.shape == self.place.shape
-            and int(self.offset[-1]) <= len(self.changed)
-            and len(self.changed) >= n,
-            bool(
-                self.changed.min() >= 0 and self.changed.max() < n and set(np.unique(self.place).tolist()) <= {0, 1, 2}
-            ),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
-
     def __repr__(self) -> str:
         return (
             f"<path of {len(self.y)} samples over lambda in [{self.lambda_min:g}, {self.lambda_max:g}], "
