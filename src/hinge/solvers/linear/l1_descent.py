@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -96,9 +97,10 @@ class L1CoordinateDescent(SolverOptions):
                 problem, ridge=problem.ridge / factor, lower=problem.lower * factor, upper=problem.upper * factor
             )
             limit = self.max_iter if self.max_iter < 0 else self.max_iter - iterations
-            run = self._run(smaller, point, max(STAGE_TOL, self.tol), limit, control)
+            answers: list[bool | None] = []
+            run = self._run(smaller, point, max(STAGE_TOL, self.tol), limit, _remembering(control, answers))
             point, iterations = np.append(run.weights, run.offset), iterations + run.iterations
-            if Status(run.status) is Status.INTERRUPTED:  # an interrupt, or the callback returned False
+            if Status(run.status) is Status.INTERRUPTED or False in answers:  # the callback may return False at the end
                 return point, iterations, True
             if Status(run.status) is not Status.SOLVED:
                 break
@@ -124,6 +126,19 @@ class L1CoordinateDescent(SolverOptions):
             seed=self.seed,
             control=control,
         )
+
+
+def _remembering(control: RunControl, answers: list[bool | None]) -> RunControl:
+    """Return the control with a callback that also appends what it returns to `answers`."""
+    callback = control.callback
+    if callback is None:
+        return control
+
+    def remember(snapshot: dict[str, Any]) -> bool | None:
+        answers.append(callback(snapshot))
+        return answers[-1]
+
+    return control.with_callback(remember, control.on_step)
 
 
 def null_gradient(problem: LinearProblem) -> float:
