@@ -10,6 +10,7 @@ import numpy as np
 from hinge._core import KernelNode
 from hinge.export import c_templates as templates
 from hinge.export.c_arrays import array, integers, is_sparse, number, numbers, text
+from hinge.export.c_probabilities import constants_of, templates_of
 from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
 from hinge.export.labels import plain_labels
 from hinge.kernels.algebra import Array
@@ -40,6 +41,7 @@ class _Program:
         if prediction.output is Output.INLIER:
             self.classes = np.array([-1, 1])
         self.n_labels = 0 if self.classes is None else len(self.classes)
+        self.has_probabilities = prediction.calibration is not None or prediction.own_calibration is not None
 
     def fill(self, template: str, **values: object) -> str:
         """Replace the placeholders of a template."""
@@ -100,7 +102,7 @@ class _Program:
             f"int $p_class({argument});  /* position in $p_labels */",
             f"$p_label $p_predict({argument});",
         ]
-        if self.prediction.calibration is not None:
+        if self.has_probabilities:
             prototypes.append(f"void $p_probabilities({argument}, $p_real probabilities[$p_n_classes]);")
         return [*prototypes, "extern const $p_label $p_labels[$p_n_classes];"]
 
@@ -287,8 +289,8 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
             parts.append(self.fill(templates.LARGEST))
         if "$p_most_votes" in choice:
             parts.append(self.fill(templates.VOTES))
-        if prediction.calibration is not None:
-            parts += self._calibration()
+        if self.has_probabilities:
+            parts += self._calibration() if prediction.calibration is not None else self._own_calibration()
         evaluate = "  $p_functions(x, functions);\n" + ("  $p_by_class(functions, values);\n" if by_class else "")
         decide = evaluate if by_class else "  $p_functions(x, values);\n"
         functions = f"  $p_real functions[{prediction.n_functions}];\n"
@@ -296,6 +298,11 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
         x = "const $p_real x[$p_n_features]"
         parts.append(f"void $p_decide({x}, $p_real values[$p_n_values]) {{\n"
                      f"{functions if by_class else ''}{decide}}}\n")  # fmt: skip
+        if prediction.own_calibration is not None:
+            voted = "  $p_by_class(functions, values);\n" if "values" in choice else ""
+            parts.append(f"void $p_probabilities({x}, $p_real probabilities[$p_n_classes]) {{\n{functions}"
+                         f"{values if voted else ''}  $p_functions(x, functions);\n{voted}"
+                         f"  $p_calibrate(functions, {choice}, probabilities);\n}}\n")  # fmt: skip
         if prediction.calibration is not None:
             parts.append(f"void $p_probabilities({x}, $p_real probabilities[$p_n_classes]) {{\n{values}"
                          "  $p_decide(x, values);\n  $p_calibrate(values, probabilities);\n}\n")  # fmt: skip
@@ -332,6 +339,15 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
         template = templates.SIGMOID_TWO if self.n_labels == 2 else templates.SIGMOID_MANY
         return [*arrays, self.reals("offset", calibration.offset), self.fill(template)]
 
+    def _own_calibration(self) -> list[str]:
+        calibration = self.prediction.own_calibration
+        assert calibration is not None
+        arrays = {"slope": calibration.slope, "offset": calibration.offset, "scores": calibration.scores}
+        constants = constants_of(calibration, float(np.finfo(self.dtype).tiny))
+        numbers_of = {name: self.number(value) for name, value in constants.items()}
+        functions = [self.fill(text, count=len(calibration.scores), **numbers_of) for text in templates_of(calibration)]
+        return [*(self.reals(name, values) for name, values in arrays.items() if len(values)), *functions]
+
     def _main(self) -> str:
         """The test program."""
         single = self.dtype == np.float32
@@ -340,7 +356,7 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
             printing = templates.PRINT_VALUE
         else:
             kinds = {"double ": "%.17g", "const char *": "%s", "long ": "%ld", "long long ": "%lld"}
-            more = templates.PRINT_PROBABILITIES if self.prediction.calibration is not None else ""
+            more = templates.PRINT_PROBABILITIES if self.has_probabilities else ""
             printing = templates.PRINT_LABEL.replace("$more", more).replace("$label_format", kinds[self._label_type()])
         sizes = {"features": "$p_n_features", "values": "$p_n_values"}
         return self.fill(templates.TEST_MAIN.replace("$print", printing), **sizes, **formats)

@@ -81,6 +81,27 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class OwnCalibration:
+    """Probabilities of an estimator with ``probability=True``, from its functions f and the predicted class.
+
+    "pair": P(first class) = 1 / (1 + exp(−slope f + offset)) of two classes, where f > 0 means the second class. The
+    probability of the predicted class is at least ½ (docs/math (740)).
+    "pairs": 1 / (1 + exp(slope f + offset)) for the first class of every pair, coupled.
+    "sigmoids": 1 / (1 + exp(slope f + offset)) for every class, divided by their sum.
+    "softmax": exp(slope f + offset), divided by their sum.
+    "ranks": of a one-class estimator, from the number of `scores` that are at most f (docs/math (742)).
+
+    Except for "pair" and "ranks", the values are projected such that the predicted class has the largest probability
+    (docs/math (741)).
+    """
+
+    kind: Literal["pair", "pairs", "sigmoids", "softmax", "ranks"]
+    slope: Array
+    offset: Array
+    scores: Array
+
+
+@dataclass(frozen=True)
 class Prediction:
     """A fitted prediction function.
 
@@ -102,6 +123,7 @@ class Prediction:
     break_ties : bool
         For `Output.PAIRS`: whether the label is the class with the largest votes plus confidence.
     calibration : Calibration, optional
+    own_calibration : OwnCalibration, optional
     """
 
     n_features: int
@@ -114,6 +136,7 @@ class Prediction:
     by_class: bool = True
     break_ties: bool = False
     calibration: Calibration | None = None
+    own_calibration: OwnCalibration | None = None
 
     @property
     def n_functions(self) -> int:

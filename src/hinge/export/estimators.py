@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import estimators
 from hinge._core import KernelNode
+from hinge.calibration import OneVsRestSigmoids, PairwiseSigmoids, RankedScores, SoftmaxScaling
 from hinge.estimators.common.prediction import BOUNDARY_TOL
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
 from hinge.estimators.semiparametric.functions import additive_model
-from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
+from hinge.export.description import KernelTerm, LinearTerm, Output, OwnCalibration, Prediction
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.model import DictionaryModel, KernelModel, LinearModel, PartlyLinearModel
 
@@ -111,7 +112,23 @@ def describe_estimator(estimator: Any) -> Prediction:
         zero_below=float(rule.boundary_tol * np.abs(intercept[0])),
         by_class=not by_pairs or estimator.decision_function_shape == "ovr",
         break_ties=by_pairs and bool(estimator.break_ties),
+        own_calibration=_own_calibration(getattr(estimator, "calibration_", None), classes),
     )
+
+
+def _own_calibration(calibration: Any, classes: NDArray | None) -> OwnCalibration | None:
+    """The probabilities of an estimator that was fitted with ``probability=True``."""
+    none = np.empty(0)
+    if isinstance(calibration, RankedScores):
+        return OwnCalibration("ranks", none, none, np.asarray(calibration.scores, dtype=np.float64))
+    if isinstance(calibration, PairwiseSigmoids):
+        kind: Any = "pair" if classes is not None and len(classes) == 2 else "pairs"
+        return OwnCalibration(kind, calibration.A, calibration.B, none)
+    if isinstance(calibration, OneVsRestSigmoids):
+        return OwnCalibration("sigmoids", calibration.A, calibration.B, none)
+    if isinstance(calibration, SoftmaxScaling):
+        return OwnCalibration("softmax", np.full(len(calibration.offset), calibration.scale), calibration.offset, none)
+    return None
 
 
 def _terms(model: Model) -> Terms:
