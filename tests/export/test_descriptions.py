@@ -104,6 +104,11 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"'precomputed' cannot be exported.*Train with a named kernel"):
             export(fitted(estimator, X @ X.T, Y))
 
+    @pytest.mark.parametrize("cls", [hinge.SemiparametricSVC, hinge.SemiparametricSVR, hinge.RegularizationNetwork])
+    def test_python_functions_without_penalty_cannot_be_exported(self, export, cls):
+        with pytest.raises(TypeError, match=r"functions=.*is a Python function and cannot be exported: train with"):
+            export(fitted(cls(functions=np.cos), X, Y))
+
     def test_unknown_steps_are_named(self, export):
         with pytest.raises(TypeError, match=r"step 'polynomialfeatures' .* known steps are StandardScaler"):
             export(fitted(make_pipeline(PolynomialFeatures(), hinge.SVC()), X, Y))

@@ -11,7 +11,7 @@ from hinge._core import KernelNode
 from hinge.export import c_templates as templates
 from hinge.export.c_arrays import array, integers, is_sparse, number, numbers, text
 from hinge.export.c_probabilities import constants_of, templates_of
-from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
+from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction, QuadraticTerm
 from hinge.export.labels import plain_labels
 from hinge.kernels.algebra import Array
 
@@ -146,8 +146,10 @@ class _Program:
             parts.append(self.fill(templates.SPLINE))
         calls = []
         for k, term in enumerate(prediction.terms):
-            add = self._linear_term if isinstance(term, LinearTerm) else self._kernel_term
-            parts += add(k, term)  # type: ignore[arg-type]
+            if isinstance(term, KernelTerm):
+                parts += self._kernel_term(k, term)
+            else:
+                parts += self._polynomial_term(k, term)
             calls.append(f"  $p_term_{k}(x, functions);")
         count = prediction.n_functions
         body = ["static void $p_functions(const $p_real *x, $p_real *functions) {", "  int k;"]
@@ -158,16 +160,20 @@ class _Program:
             body.append(f"  if (fabs$f(functions[0]) <= {self.number(prediction.zero_below)}) functions[0] = 0.0$f;")
         return [*parts, self.fill("\n".join([*body, "}\n"]))]
 
-    def _linear_term(self, k: int, term: LinearTerm) -> list[str]:
+    def _polynomial_term(self, k: int, term: LinearTerm | QuadraticTerm) -> list[str]:
+        """Constants of a linear or quadratic term, and the function that adds it."""
         count = self.prediction.n_functions
+        body = "sum += *weight++ * x[i];"
+        if isinstance(term, QuadraticTerm):
+            body = "for (j = i; j < $p_n_features; ++j) sum += *weight++ * (x[i] * x[j]);"
         code = f"""\
 static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
   const $p_real *weight = $p_weights_{k};
   int f;
-  long j;
+  long i{", j" if isinstance(term, QuadraticTerm) else ""};
   for (f = 0; f < {count}; ++f) {{
     $p_real sum = 0.0$f;
-    for (j = 0; j < $p_n_features; ++j) sum += *weight++ * x[j];
+    for (i = 0; i < $p_n_features; ++i) {body}
     functions[f] += sum;
   }}
 }}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,16 @@ class LinearTerm:
     """⟨weights[f], x⟩, one row of `weights` per function."""
 
     weights: Array
+
+
+@dataclass(frozen=True)
+class QuadraticTerm:
+    """Σ weights[f, k] xᵢxⱼ over all pairs i ≤ j of features, in the order of ``numpy.triu_indices``."""
+
+    weights: Array
+
+
+Term: TypeAlias = KernelTerm | LinearTerm | QuadraticTerm
 
 
 class Output(Enum):
@@ -110,7 +120,7 @@ class Prediction:
     n_features : int
     scaling : tuple of Scaling
         Applied in this order before the functions are evaluated.
-    terms : tuple of KernelTerm or LinearTerm
+    terms : tuple of KernelTerm, LinearTerm or QuadraticTerm
     intercept : ndarray
         One value per function.
     output : Output
@@ -128,7 +138,7 @@ class Prediction:
 
     n_features: int
     scaling: tuple[Scaling, ...]
-    terms: tuple[KernelTerm | LinearTerm, ...]
+    terms: tuple[Term, ...]
     intercept: Array
     output: Output
     classes: NDArray | None = None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from hinge.export.description import KernelTerm, Output, Prediction
+from hinge.export.description import KernelTerm, Output, Prediction, QuadraticTerm
 from hinge.export.labels import plain_labels
 from hinge.export.onnx_kernels import KernelNodes
 from hinge.export.onnx_nodes import NodeList, Nodes
@@ -86,6 +86,10 @@ def _functions(graph: Nodes, X: str, prediction: Prediction) -> str:
     for term in prediction.terms:
         if isinstance(term, KernelTerm):
             product = graph.product(KernelNodes(graph, X, term).values(), term.coefficients)
+        elif isinstance(term, QuadraticTerm):
+            first, second = np.triu_indices(prediction.n_features)
+            factors = [graph.node("Gather", X, graph.constant(index), axis=1) for index in (first, second)]
+            product = graph.product(graph.node("Mul", *factors), term.weights.T)
         else:
             product = graph.product(X, term.weights.T)
         total = graph.node("Add", product, total)
