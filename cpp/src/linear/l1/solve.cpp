@@ -26,7 +26,7 @@ constexpr double kSlowReduction = 0.9;      // of the gap by a round that counts
 class L1Run {
  public:
   L1Run(const Samples& samples, const LinearProblem& problem, const L1LinearOptions& options, RunControl& control)
-      : samples_(samples), problem_(problem), options_(options), tracker_(control, options.max_seconds),
+      : problem_(problem), options_(options), tracker_(control, options.max_seconds),
         state_(problem, features(samples)), columns_(samples, state_.scale),
         descent_(state_, columns_, tracker_, options.seed), gradient_(features(samples)) {
     const Parallel parallel{options.threads, [this] { tracker_.poll(); }, nullptr};
@@ -149,7 +149,6 @@ class L1Run {
     std::sort(chosen_.begin(), chosen_.end());
   }
 
-  const Samples& samples_;
   const LinearProblem& problem_;
   const L1LinearOptions options_;
   RunTracker tracker_;
