@@ -106,9 +106,9 @@ for ax, row, name in zip(axes.ravel(), factor.basis, label, strict=True):
     ax.set_title(str(int(name)), fontsize="small")
     ax.axis("off")
 print(f"{'USPS' if usps else 'digits of scikit-learn (substitute)'}: first patterns {label.astype(int).tolist()}")
-counts = []
+counts, kernel = [], RBF(1 / (0.5 * X.shape[1]))
 for seed in range(8):
-    basis = SGMA(rank=15, tol=0, candidates=59, sample=None, random_state=seed).fit(RBF(1 / (0.5 * X.shape[1])), X).basis
+    basis = SGMA(rank=15, tol=0, candidates=59, sample=None, random_state=seed).fit(kernel, X).basis
     counts.append((len(set(digit[basis[:10]])), len(set(digit[basis]))))
 first, second = zip(*counts, strict=True)
 print(f"different digits among the first 10, 8 random seeds: {min(first)} to {max(first)} (printed: 9)")

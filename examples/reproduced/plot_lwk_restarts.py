@@ -42,8 +42,8 @@ ax.set_ylabel("steps of SMO")
 ax.legend()
 
 # %%
-# Agreement: warm starts need fewer steps, but the factor is far below 20. The book's number refers to subset methods
-# that solve a problem in the unconstrained variables; second-order pair selection leaves less to save.
+# Agreement: warm starts need fewer steps, but the factor is far below 20. The number of the book refers to subset
+# methods that solve a problem in the unconstrained variables; second-order pair selection leaves less to save.
 #
 # 10.1.3: hit rate of the row cache
 # ---------------------------------
@@ -67,3 +67,8 @@ ax.axhspan(0.8, 0.9, color="gray", alpha=0.2)
 ax.set_xlabel("size of the cache in % of the matrix")
 ax.set_ylabel("hit rate")
 ax.legend()
+
+# %%
+# Agreement: 80 to 90 % are reached here with a cache for 20 % of the matrix and C = 100, not with 10 %. For C = 1 the
+# rate stays below: each row of a support vector is computed at least once, and with few steps it is not used often
+# again. The larger data sets of the benchmark show the same: between 14 and 88 % with a cache for 10 %.
