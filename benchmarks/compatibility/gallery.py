@@ -28,7 +28,7 @@ TIME_LIMIT = 300
 USES_SVM = re.compile(r"\b(?:Linear|Nu)?SV[CR]\(|\bOneClassSVM\(|\bsvm\.")
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.?\d+)(?:[eE][-+]?\d+)?")
 #: Lines that contain measured times.
-TIMES = re.compile(r"\btimes?\b|\bseconds?\b|\d s\b|\d\.\d+s\b|\belapsed\b|it/s", re.IGNORECASE)
+TIMES = re.compile(r"(?:\b|_)times?\b|\bseconds?\b|\d s\b|\d\.\d+s\b|\belapsed\b|it/s", re.IGNORECASE)
 
 
 def run(script: Path, patched: bool) -> tuple[int, str]:

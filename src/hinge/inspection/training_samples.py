@@ -40,6 +40,17 @@ def flip(
     -------
     Flip
         Samples of weight zero have no influence; their labels are not exchanged.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import flip
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(40, noise=0.3, random_state=0)
+    >>> model = hinge.SVC(gamma=1.0, tol=1e-6).fit(X, y)
+    >>> result = flip(model, [0.5, 0.25], X, y)
+    >>> len(result.weight)
+    40
     """
     if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
         raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.io.arrays import check_values, read_dtype
+from hinge.io.checks.records import check_record
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
@@ -171,7 +172,12 @@ class Decoder:
             if type(value) is not hint and not fits(value, hint):
                 raise Flaw(f"{name}.{field} is a {type(value).__name__}, but it must be {hint}")
             values[field] = value
-        return cls(**values)
+        record = cls(**values)
+        try:
+            check_record(record)
+        except ValueError as error:
+            raise Flaw(f"the attributes of a {name} are inconsistent ({error})") from error
+        return record
 
     def _machine(self, content: Any, depth: int) -> Any:
         name, parameters, state = expect(content, list, 3)

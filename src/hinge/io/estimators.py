@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hinge.io.checks.estimators import check_attributes
+from hinge.io.checks.records import check_record
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, estimator_class, name_of
 from hinge.io.steps.checks import check_step
@@ -53,16 +55,15 @@ def check_whole(model: Any) -> None:
 
 
 def check_fitted(model: Any) -> None:
-    """Check that the fitted attributes of an estimator are consistent, if it has any."""
-    if type(model).__name__ in STEPS:
+    """Check that the fitted attributes of an estimator are valid and consistent, if it has any."""
+    name = type(model).__name__
+    if name in STEPS:
         check_step(model)
-        return
-    if not hasattr(model, "_check_loaded"):
-        return
-    if name_of(type(model), ESTIMATORS) is None:
-        model._check_loaded()
-        return
-    for name in vars(model):
-        if name.startswith("_") or name.endswith("_"):  # a fitted attribute
-            model._check_loaded()
-            return
+    elif name_of(type(model), ESTIMATORS) is None:
+        check_record(model)
+    else:
+        attributes = split(model)[1]
+        if any(key.startswith("_") or key.endswith("_") for key in attributes):  # a fitted attribute
+            check_attributes(name, attributes)
+            if hasattr(model, "_check_loaded"):
+                model._check_loaded()

@@ -93,6 +93,14 @@ def load(path: Path) -> Any:
         If the file is damaged, is not a model file, or was written by a newer version of hinge.
     OSError
         If the file does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> model = hinge.SVC().fit([[0.0], [1.0]], [0, 1])
+    >>> hinge.save(model, "model.hinge")
+    >>> hinge.load("model.hinge").predict([[0.9]])
+    array([1])
     """
     name = os.fspath(path)
     with open(name, "rb") as file:

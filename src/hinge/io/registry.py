@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import kernels, losses, lowrank, model, problems, solvers
+from hinge import kernels, losses, lowrank, model, problems
 from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
 from hinge.io.steps.classes import FUNCTIONS, STEPS
@@ -100,6 +100,20 @@ RECORDS = Classes(
                 "hinge.online": ("OnlineOptions", "OnlineState"),
                 "hinge.paths": ("ParametricProblem", "Pieces", "Counts"),
                 "hinge.paths.ties": ("Rounding",),
+                "hinge.solvers": (
+                    "SMO",
+                    "AdaTron",
+                    "Auto",
+                    "Chunking",
+                    "CoordinateDescent",
+                    "GradientDescent",
+                    "InteriorPoint",
+                    "Lagrangian",
+                    "LowRankInteriorPoint",
+                    "Newton",
+                    "PairDescent",
+                    "WorkingSet",
+                ),
             }
         ).data,
     }
@@ -113,17 +127,6 @@ _RECORDS: tuple[type, ...] = (
     problems.Certificate,
     problems.History,
     WarmStart,
-    solvers.SMO,
-    solvers.Auto,
-    solvers.InteriorPoint,
-    solvers.WorkingSet,
-    solvers.Chunking,
-    solvers.CoordinateDescent,
-    solvers.LowRankInteriorPoint,
-    solvers.Newton,
-    solvers.Lagrangian,
-    solvers.GradientDescent,
-    solvers.AdaTron,
     lowrank.SGMA,
     lowrank.PivotedCholesky,
     lowrank.Nystrom,
@@ -131,7 +134,6 @@ _RECORDS: tuple[type, ...] = (
     model.DictionaryModel,
     *losses.MARGIN_LOSSES.values(),
     *losses.RESIDUAL_LOSSES.values(),
-    solvers.PairDescent,
 )
 RECORDS.update((cls.__name__, cls) for cls in _RECORDS)
 

@@ -21,7 +21,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LowRankAccess:
-    """Access to LLᵀ in place of K, for all samples or for those in `index`."""
+    """Access to LLᵀ in place of K, for all samples or for those in `index`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA, LowRankAccess
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> factor = SGMA(rank=10, tol=0).fit(RBF(0.1), X)
+    >>> access = LowRankAccess(factor)
+    >>> bool(np.allclose(access.diagonal(), np.sum(factor.L**2, axis=1)))
+    True
+    """
 
     origin: Factor
     index: NDArray[np.intp] | None = None

@@ -40,6 +40,16 @@ class ValueExpansion:
         Σ over the samples x of (k(xᵢ, x) − k̃ᵢ(x))², for each target.
     norm : ndarray
         Σ over the samples x of k(xᵢ, x)², for each target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import expand_values
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> expansion = expand_values(RBF(0.1), X, basis=range(0, 100, 4))
+    >>> expansion.coefficients.shape[1], bool(np.all(expansion.error <= expansion.norm))
+    (100, True)
     """
 
     kernel: Kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -52,6 +53,15 @@ class ApproximatePath(NamedFeatures):
         Largest relative gap if the status is SOLVED; `gap_bound(C)` is a bound at C in any case.
     status : Status
         SOLVED, or why `gap` was not reached everywhere: TIME_LIMIT, or NUMERICAL if rounding errors prevent it.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0)
+    >>> isinstance(path, hinge.ApproximatePath), path.status.name
+    (True, 'SOLVED')
     """
 
     task: str
@@ -154,16 +164,6 @@ class ApproximatePath(NamedFeatures):
         table = coefficient_table(self, values) if coefficients else {}
         return data_frame("C", values, columns, table)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, count = self.X.shape[0], len(self.knots)
-        columns = (self.intercepts, self.linear, self.losses, self.norms)
-        sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
-        if self.classes is not None and np.shape(self.classes) != (2,):
-            raise ValueError("the classes of the path are inconsistent")
-        if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
-            raise ValueError("the arrays of the path are inconsistent")
-
     def __repr__(self) -> str:
         return (
             f"<approximate path of {len(self.y)} samples over C in [{self.low:g}, {self.high:g}]: "
@@ -201,8 +201,17 @@ def approximate_path(
     max_time : float, optional
         Seconds. The widest intervals between knots are divided first. If the time does not suffice, a warning is
         issued, and the gap is larger than `gap` in some intervals.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0, gap=0.01)
+    >>> bool(path.gap_bound(3.0) <= 0.01), len(path.knots) < 30
+    (True, True)
     """
-    control = RunControl(max_time)
+    control, began = RunControl(max_time), time.monotonic()
     low, high = check_range("C", C_min, C_max)
     if not MIN_GAP <= gap < 1:
         raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
@@ -238,7 +247,8 @@ def approximate_path(
                 status = Status.TIME_LIMIT
                 break
             pending += [(left, middle), (middle, right)]
-            if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
+            snapshot = {"iteration": len(knots), "primal": middle, "seconds": time.monotonic() - began}
+            if progress is not None and progress(snapshot) is False:
                 raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
     if status is not Status.SOLVED:
         _warn(gap, status)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths.engine import Progress
 from hinge.paths.evaluation.table import import_pandas
@@ -37,6 +38,15 @@ class OneVsOnePaths:
         In the order of `pairs`.
     members : tuple of ndarray
         The rows of X that belong to each path.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> paths = hinge.one_vs_one_paths(X, y, C_min=0.1, C_max=1.0)
+    >>> len(paths.paths), paths.classes
+    (3, array([0, 1, 2]))
     """
 
     classes: NDArray[Any]
@@ -99,7 +109,9 @@ class OneVsOnePaths:
         frames = [path.to_frame(values, coefficients=coefficients) for path in self.paths]
         return import_pandas().concat(frames, keys=self.pairs, names=["first", "second", "C"])
 
-    def validation_error(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StepFunction:
+    def validation_error(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> StepFunction:
         """Return the (weighted) error rate as an exact step function of C.
 
         Votes change only where a decision value of a pair changes sign, (221).
@@ -115,8 +127,10 @@ class OneVsOnePaths:
         truth = np.searchsorted(self.classes, y)
         votes = np.zeros((len(y), len(self.classes)), dtype=np.int64)
         at, blur, samples, gains, loses = [], [], [], [], []
+        counter = Counter(progress, len(self.paths), "pairs of classes")
         for k, (a, b) in enumerate(self._codes):
             changes = self.paths[k].sign_changes(self._part(X, k))
+            counter.advance()
             votes[:, b] += changes.first
             votes[:, a] += ~changes.first
             at.append(changes.at)
@@ -132,19 +146,11 @@ class OneVsOnePaths:
     def _range(self) -> tuple[float, float]:
         return max(path.low for path in self.paths), min(path.high for path in self.paths)
 
-    def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
+    def best(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside it."""
-        return self.validation_error(X, y, sample_weight).best()
-
-    def _check_loaded(self) -> None:
-        """Raise if the parts of loaded paths are inconsistent."""
-        count = len(self.classes) * (len(self.classes) - 1) // 2
-        if not len(self.paths) == len(self.members) == count > 0:
-            raise ValueError("the arrays of the paths are inconsistent")
-        for path, rows in zip(self.paths, self.members, strict=True):
-            path._check_loaded()
-            if len(rows) != path.n_samples:
-                raise ValueError("the arrays of the paths are inconsistent")
+        return self.validation_error(X, y, sample_weight, progress=progress).best()
 
     def __repr__(self) -> str:
         low, high = self._range

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Access, Kernel, Precomputed, cross, open_access
 from hinge.model import KernelModel
 from hinge.paths.breakpoints import MARGIN, Pieces
-from hinge.paths.engine import Counts
+from hinge.paths.engine import Counts, Progress
 from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
 from hinge.paths.evaluation.values import as_values, decision_values, for_values, squared_norms
 from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
@@ -64,6 +65,19 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         SOLVED, or the reason why the path is shorter than requested.
     feature_names_in_ : ndarray
         Names of the features, if X was a DataFrame.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> path.parameter, path.status.name, bool(path.kkt_violation < 1e-9)
+    ('C', 'SOLVED', True)
+    >>> path.model(1.0).score(X, y)
+    0.9666666666666667
+    >>> bool(path.certificate(1.0).relative_gap < 1e-9)
+    True
     """
 
     parameter: str
@@ -238,8 +252,9 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         return X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
 
-    def _along(self, K: Array) -> Iterator[Segments]:
+    def _along(self, K: Array, progress: Progress | None = None) -> Iterator[Segments]:
         """Yield Kβ and b on chunks of segments, for rows K of kernel values."""
+        counter = Counter(progress, len(self.pieces), "segments")
         for chunk, lines in self.pieces.lines(self.parametric, self.n_samples):
             start, stop = self.pieces.start[chunk], self.pieces.stop[chunk]
             b = b_rate = np.zeros((len(start), 1))
@@ -247,13 +262,14 @@ class SolutionPath(PiecewisePath, NamedFeatures):
                 b, b_rate = (np.mean(a[chunk], axis=1, keepdims=True) for a in (self.pieces.mu, self.pieces.mu_rate))
             at_start, at_stop = lines(K)
             yield Segments(start, stop, at_start, at_stop, b, b + b_rate * (stop - start)[:, None])
+            counter.advance(len(start))
 
-    def sign_changes(self, X: Any) -> SignChanges:
+    def sign_changes(self, X: Any, progress: Progress | None = None) -> SignChanges:
         """Return the values of θ at which decision values at the rows of X change sign.      docs/math (221), (480)"""
         crossings, K, rounding = Crossings(), self._cross(X), self._rounding
         reach = rounding.reach(check_rows(self.kernel, X, n_columns(self.X)))
         sizes = np.resize(self.parametric.sign, self.n_samples) * rounding.norms  # the product with β is Σ |βᵢ| kᵢᵢ^½
-        for part in self._along(np.vstack([K, sizes])):
+        for part in self._along(np.vstack([K, sizes]), progress):
             ends = []
             for values, b in ((part.at_start, part.b_start), (part.at_stop, part.b_stop)):
                 ends += [values[:, :-1] + b, rounding.bound(reach, values[:, -1:], b)]
@@ -261,9 +277,11 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         return crossings.changes()
 
     def validation_error(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
     ) -> StepFunction | PiecewiseQuadratic:
         """Return the error on other data as an exact function of the parameter.
+
+        `progress`: a function that is called with the number of segments that are done, for example `PathProgress`.
 
         Returns
         -------
@@ -284,47 +302,31 @@ class SolutionPath(PiecewisePath, NamedFeatures):
             if unknown.any():
                 known = self.classes.tolist()
                 raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}; the classes of the path are {known}")
-            return self.sign_changes(X).errors(y == self.classes[1], weight, self.low, self.high)
+            return self.sign_changes(X, progress).errors(y == self.classes[1], weight, self.low, self.high)
         if self.task != "regression":
             raise ValueError("validation_error needs a path of classification or regression; one-class has no targets")
         weight = weight / np.sum(weight)
         knots, coefficients = [], []
-        for part in self._along(self._cross(X)):
+        for part in self._along(self._cross(X), progress):
             at_start, at_stop = part.at_start + part.b_start, part.at_stop + part.b_stop
             error, slope = at_start - y, (at_stop - at_start) / (part.stop - part.start)[:, None]
             knots.append(part.start)
             coefficients.append(np.stack([error**2 @ weight, 2 * (error * slope) @ weight, slope**2 @ weight], axis=1))
         return PiecewiseQuadratic(np.append(np.concatenate(knots), self.high), np.concatenate(coefficients))
 
-    def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
+    def best(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
-        return self.validation_error(X, y, sample_weight).best()
+        return self.validation_error(X, y, sample_weight, progress=progress).best()
 
     def explore(self, file: Any, X_val: Any = None, y_val: Any = None, **options: Any) -> Any:
         """Write an interactive page of the path; see `hinge.plotting.explore`."""
         return import_module("hinge.plotting.explorer").explore(self, file, X_val, y_val, **options)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, size, pieces = self.X.shape[0], self.parametric.size, self.pieces
-        count, total = len(pieces), len(pieces.margin)
-        checks = (
-            len(self.y) == n and size % max(n, 1) == 0 and count > 0,
-            all(a.shape == (2, size) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
-            self.parametric.group.shape == (size,) and self.parametric.total.shape[0] == 2,
-            pieces.stop.shape == pieces.violation.shape == (count,) and np.all(np.diff(pieces.start) >= 0),
-            pieces.mu.shape == pieces.mu_rate.shape == (count, self.parametric.total.shape[1]),
-            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
-            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
-            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < size),
-            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= size,
-            bool(pieces.changed.min() >= 0 and pieces.changed.max() < size and np.all(np.diff(pieces.changed_at) >= 0)),
-            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
-            (self.task == "classification") == (self.classes is not None),
-            self.classes is None or np.shape(self.classes) == (2,),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
+    def animate(self, file: Any, **options: Any) -> Any:
+        """Write an animated GIF of the decision function along the path; see `hinge.plotting.animate`."""
+        return import_module("hinge.plotting.animation").animate(self, file, **options)
 
     def __repr__(self) -> str:
         return (

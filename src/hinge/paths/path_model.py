@@ -19,7 +19,17 @@ from hinge.validation import n_columns
 
 @dataclass(frozen=True)
 class PathModel(NamedFeatures):
-    """Model at one value of the parameter. A classifier sets decision values within rounding errors of zero to zero."""
+    """Model at one value of the parameter. A classifier sets decision values within rounding errors of zero to zero.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> model = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0).model(5.0)
+    >>> model.predict(X[:4]), model.score(X, y)
+    (array([0, 1, 1, 0]), 1.0)
+    """
 
     machine: KernelModel
     classes: Any
@@ -64,17 +74,3 @@ class PathModel(NamedFeatures):
         if self.classes is not None:
             return float(np.mean(predicted == y))
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded model are inconsistent."""
-        model, support, count = self.machine, self.support, len(self.support)
-        if np.shape(model.coefficients) != (count, 1) or np.shape(model.intercept) != (1,):
-            raise ValueError("the coefficients of the model are inconsistent")
-        if support.dtype.kind != "i" or (count and not 0 <= support.min() <= support.max() < self.n_train):
-            raise ValueError("the support vectors of the model are not among its training samples")
-        if not isinstance(model.kernel, Precomputed) and np.shape(model.vectors)[:1] != (count,):
-            raise ValueError("the support vectors of the model are inconsistent")
-        if self.classes is not None and np.shape(self.classes) != (2,):
-            raise ValueError("the classes of the model are inconsistent")
-        if self.rounding is not None and np.shape(self.rounding.norms) != (self.n_train,):
-            raise ValueError("the bounds of the rounding errors of the model are inconsistent")

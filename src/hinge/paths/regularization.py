@@ -310,6 +310,19 @@ def weight_path(
     -------
     SolutionPath
         Over ``parameter="theta"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.weight_path(X, y, 1.0, np.where(y == 1, 5.0, 1.0), gamma=1.0)
+    >>> path.parameter, path.low, path.high
+    ('theta', 0.0, 1.0)
+    >>> fit = hinge.SVC(gamma=1.0, tol=1e-9).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    >>> bool(np.allclose(path.decision_function(X, 0.5), fit.decision_function(X), atol=1e-6))
+    True
     """
     check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
@@ -356,6 +369,16 @@ def epsilon_path(
     """Compute the exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`.
 
     Parameters as in `regularization_path`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.linspace(-3, 3, 40)[:, None]
+    >>> y = np.sinc(X[:, 0])
+    >>> path = hinge.epsilon_path(X, y, epsilon_min=0.01, epsilon_max=0.5, C=10.0)
+    >>> len(path.model(0.4).support), len(path.model(0.02).support) > len(path.model(0.4).support)
+    (4, True)
     """
     low, high = check_range("epsilon", epsilon_min, epsilon_max, open_low=False)
     check_number("C", C, 0.0, open_low=True)
@@ -401,6 +424,15 @@ def nu_path(
     -------
     SolutionPath
         Over ``parameter="nu"``.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.nu_path(X, y, nu_min=0.1, nu_max=0.8, gamma=1.0)
+    >>> bool(len(path.model(0.5).support) >= 0.5 * 60)
+    True
     """
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)

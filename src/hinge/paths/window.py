@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import Counter, RunControl, StepMonitor
 from hinge.formulations import CSVC, SVR, Formulation, OneClass
 from hinge.kernels import GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
@@ -283,10 +283,13 @@ class Window:
 
     # ---- leave-out values -------------------------------------------------------------------------------------
 
-    def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
+    def leave_out(
+        self, groups: Iterable[NDArray[np.intp]], progress: StepMonitor | None = None
+    ) -> tuple[list[Array], int]:
         """Return the decision values at each group of the solution without that group, and the number of events.
 
-        `max_time` limits the time for all groups together. A TimeoutError leaves the solution unchanged.
+        `max_time` limits the time for all groups together. A TimeoutError leaves the solution unchanged. `progress` is
+        called with the number of groups that are done.
         """
         engine, control = self.engine, RunControl(self.max_time)
         snapshot, values, events = engine.active_set.snapshot(), [], 0
@@ -295,8 +298,11 @@ class Window:
         zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
         groups = list(groups)
         alone = [int(group[0]) for group in groups if len(group) == 1 and changes[group[0]]]
-        single = self._leave_one_out(alone, bounds, control)
+        counter = Counter(progress, len(groups), "left out")
+        single = self._leave_one_out(alone, bounds, control, counter)
         for group in groups:
+            if len(group) != 1 or int(group[0]) not in single:
+                counter.advance()
             if len(group) == 1 and int(group[0]) in single:
                 value, count = single[int(group[0])]
                 values.append(np.array([value]))
@@ -321,7 +327,7 @@ class Window:
         return values, events
 
     def _leave_one_out(
-        self, positions: list[int], bounds: Values, control: RunControl
+        self, positions: list[int], bounds: Values, control: RunControl, counter: Counter
     ) -> dict[int, tuple[float, int]]:
         """Return the decision values of single samples, and numbers of events, as far as one inverse gives them."""
         inverse = MarginInverse.of(self.engine, bounds, len(positions), control)
@@ -331,6 +337,7 @@ class Window:
         for found in inverse.removals(self.current[positions]):
             if control.expired():
                 self._raise_timeout()
+            counter.advance(int(np.sum(found.exact)))
             for k in np.flatnonzero(found.exact):
                 result[position[int(found.samples[k])]] = float(found.value[k]), int(found.events[k])
         return result

@@ -132,6 +132,16 @@ class Problem:
 
     `bounds_error` and `totals_error` bound the relative rounding errors of the bounds (and of h) and of d, which
     certificates include: the costs of samples are rounded products of C and weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.formulations import CSVC
+    >>> from hinge.kernels import RBF, open_access
+    >>> X, sign = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = CSVC(sign, np.ones(3)).build(open_access(RBF(1.0), X))
+    >>> problem.size, problem.A, problem.upper
+    (3, array([[ 1.,  1., -1.]]), array([1., 1., 1.]))
     """
 
     Q: Quadratic

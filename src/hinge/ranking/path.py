@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
-from hinge.control import RunControl
+from hinge.control import Counter, RunControl
 from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
 from hinge.kernels import (
     Kernel,
@@ -60,6 +60,16 @@ class BestRanking(_Interval):
     """Interval from low to high in which NDCG is largest.
 
     At the ends of the interval two scores are equal. `theta` is inside, as far as possible from such values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> best = hinge.ranking_path(X, grade, qid, C=0.1).best(X, grade, qid)
+    >>> type(best).__name__, bool(best.low <= best.theta <= best.high)
+    ('BestRanking', True)
     """
 
     theta: float
@@ -88,6 +98,16 @@ class RankingPath(PiecewisePath, NamedFeatures):
         Numbers of events and corrections.
     status : Status
         SOLVED, or the reason why the path is shorter than requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> path = hinge.ranking_path(X, grade, qid, C=0.1)
+    >>> isinstance(path, hinge.RankingPath), path.low, path.high
+    (True, 0.0, 1.0)
     """
 
     parameter: ClassVar[str] = "theta"  # type: ignore[misc]
@@ -169,47 +189,34 @@ class RankingPath(PiecewisePath, NamedFeatures):
         problem = self.parametric.problem(pairs, self._check(theta))
         return certify(problem, self.alpha(theta), convex=self.kernel.psd)
 
-    def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
+    def _along(self, X: Any, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Yield chunks of segments: (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
         X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         K = np.asfortranarray(K)  # every chunk reads it by columns
         pairs_to_samples = incidence(self.first, self.second, self.n_samples)
+        counter = Counter(progress, len(self.pieces), "segments")
         for chunk, lines in self.pieces.lines(self.parametric, len(self.first), pairs_to_samples):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
+            counter.advance(chunk.stop - chunk.start)
 
-    def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
+    def ndcg(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> StepFunction:
         """Return NDCG@k on other data as an exact step function of θ (`knots`, `values`).             docs/math (447)
 
         Parameters as in `hinge.ranking.ndcg`. Between the knots it is the NDCG of `predict(X, theta)`.
         """
         check_same_length(X, relevance)
-        return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
+        return ndcg_path(self._along(X, progress), relevance, qid, k, self.low, self.high)
 
-    def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
+    def best(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> BestRanking:
         """Return the exact maximizer of NDCG@k: (low, high, ndcg), and `theta` inside the interval."""
-        function = self.ndcg(X, relevance, qid, k)
+        function = self.ndcg(X, relevance, qid, k, progress=progress)
         best = StepFunction(function.knots, -function.values).best()
         return BestRanking(best.low, best.high, -best.error, best.theta)
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        m, n, pieces = len(self.first), self.n_samples, self.pieces
-        count, total = len(pieces), len(pieces.margin)
-        checks = (
-            m > 0 and self.first.shape == self.second.shape == (m,) and self.parametric.size == m and count > 0,
-            bool(min(self.first.min(), self.second.min()) >= 0 and max(self.first.max(), self.second.max()) < n),
-            all(a.shape == (2, m) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
-            pieces.stop.shape == pieces.violation.shape == (count,) and bool(np.all(np.diff(pieces.start) >= 0)),
-            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
-            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
-            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < m),
-            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= m,
-            bool(pieces.changed.min() >= 0 and pieces.changed.max() < m and np.all(np.diff(pieces.changed_at) >= 0)),
-            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
 
     def __repr__(self) -> str:
         return (
@@ -338,4 +345,3 @@ def follow(
     if status is not Status.SOLVED:
         warn_incomplete("theta", reached, 1.0, status, stacklevel=4)
     return RankingPath(kernel, X, pairs.first, pairs.second, parametric, pieces, counts, 0.0, reached, status)
-

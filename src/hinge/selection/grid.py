@@ -84,7 +84,8 @@ def grid(
         all samples, beginning with the gamma that was best. Missing scores are NaN, and a warning is issued. If no
         candidate was finished, the best one of the largest subset is returned.
     verbose : bool, default=False
-        Print a line on standard error after every gamma (every split, for linear estimators).
+        Whether to show a progress line on standard error (in notebooks: below the cell) with the number of fits, the
+        remaining time and the best candidate so far.
     **parameters
         Any other parameter of the estimator: `kernel`, `degree`, `coef0`, `class_weight`, `tol`, ...
 
@@ -130,7 +131,7 @@ def grid(
     try:
         if limit is not None and groups is None and (cv is None or isinstance(cv, Integral)):
             search.preliminary = _preliminary_search(search, options, verbose)
-        search.run()
+        search.search()
     except KeyboardInterrupt as error:
         interrupted = error
     result = search.result()
@@ -186,7 +187,8 @@ def _preliminary_search(search: Search, options: tuple[Any, ...], verbose: bool)
         try:
             kind: Any = type(search)
             part = kind(search.template, X, search.y[rows], search.weight[rows], *options, limit, verbose)
-            part.run()
+            part.label = f"search on {size:,d} samples"
+            part.search()
         except ValueError:  # for example a class without samples in the subset
             return found
         seconds = time.monotonic() - start

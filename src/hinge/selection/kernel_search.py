@@ -89,7 +89,7 @@ class KernelSearch(Search):
                         sequences[key].solve(access, self.control, matrix.double)
                         for fold, k in enumerate(splits):
                             self._score(sequences[key], fold, k, gamma, variant, matrix, pool)
-                self.report(f"gamma={gamma}")
+                            self.report()
 
     def _kernels(self, gamma: Any) -> dict[Kernel, list[int]]:
         """Return the kernels with the splits that use them: gamma="scale" differs between splits."""

@@ -65,10 +65,11 @@ class LinearSearch(Search):
                 return
             score = model.score(X_test, y_test) if self.scorer is None else self.score(model, X_test, y_test)
             self._store(k, C, epsilon, float(score), fitted - start, time.monotonic() - fitted)
+            with self._lock:
+                self.report()
             if model.status_ is not Status.SOLVED:
                 with self._lock:
                     self.unsolved += 1
-        self.report(f"split {k}" + ("" if epsilon is None else f"  epsilon={epsilon}"))
 
     def _store(self, k: int, C: Any, epsilon: Any, score: float, fit_time: float, score_time: float) -> None:
         rows = [

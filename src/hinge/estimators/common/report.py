@@ -193,7 +193,8 @@ class FitReport:
         Parameters
         ----------
         estimator : estimator
-            Has the attributes of `store`; its `tol`, `max_time` and `max_iter` appear in the warning.
+            Has the attributes of `store`; its `max_time`, and `tol` and `max_iter` of its solver if that is an object
+            or else its own, appear in the warning.
         max_iter : int, optional
             The iteration limit of the solver, if it is not that of the estimator.
         tol_bounds_gap : bool
@@ -203,9 +204,10 @@ class FitReport:
             raise self.error
         if self.status is Status.SOLVED and tol_bounds_gap:
             return
-        tol, gap = estimator.tol, estimator.certificate_
+        options, gap = getattr(estimator, "solver", None), estimator.certificate_  # a name, or an object with options
+        tol = getattr(options, "tol", estimator.tol)
         if self.status is not Status.SOLVED:
-            max_iter = estimator.max_iter if max_iter is None else max_iter
+            max_iter = getattr(options, "max_iter", estimator.max_iter) if max_iter is None else max_iter
             limit_reached = self.status is Status.TIME_LIMIT or (self.status is Status.MAX_ITER and max_iter >= 0)
             limit = ", or increase the limit" if limit_reached else ""
             known = np.isfinite(gap.relative_gap)

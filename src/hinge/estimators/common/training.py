@@ -220,7 +220,7 @@ def train(
         control = control.reserving(min(CERTIFICATE_SECONDS * variables, MAX_CERTIFICATE_SHARE * remaining))
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
-            last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
+            last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update, line.update))
             if len(last.solutions[-1].history):
                 line.update(last.solutions[-1].history.last())
     else:

@@ -195,7 +195,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
 
         Parameters
         ----------
-        sample_weight : array-like of shape (n_samples_,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             Zero or positive. A sample of weight zero has no influence, but is stored and can be reweighted again.
         side_weight, epsilon : optional
             As in `fit`, for the present samples. Values that are not given do not change.

@@ -92,9 +92,10 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class ResidualLossRegressor(KernelRegressor):
     """Base class of the regressors with costs, tubes and losses of residuals: their subproblem."""
 
+    _loss_form = ("residual", "epsilon_insensitive")
+
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        loss = resolve_loss(self, "residual", "epsilon_insensitive")
-        C, C_star = self._sides("C", self.C, data)
+        loss, (C, C_star) = resolve_loss(self, *self._loss_form), self._sides("C", self.C, data)
         cost, bias = C * data.weight, bool(self.fit_intercept)
         if loss is None:
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
@@ -285,6 +286,17 @@ class NuSVR(KernelRegressor):
     Notes
     -----
     All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> y = np.sinc(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = hinge.NuSVR(nu=0.3, C=10.0).fit(X, y)
+    >>> outside = np.abs(y - model.predict(X)) > model.epsilon_ + 1e-9
+    >>> bool(outside.mean() <= 0.3)
+    True
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

@@ -41,6 +41,16 @@ class LassoPath(PiecewisePath, NamedFeatures):
         `SOLVED`, or why the path ends early.
     feature_names_in_ : ndarray
         Names of the features, if X was a DataFrame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3)); y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=50)
+    >>> path = hinge.lasso_path(X, y)
+    >>> isinstance(path, hinge.LassoPath), path.parameter, path.coef(10.0).round(1)[:2]
+    (True, 'lam', array([1.9, 0.7]))
     """
 
     parameter: str

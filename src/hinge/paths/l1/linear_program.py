@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hinge.control import RunControl
 from hinge.formulations import lp_classification, lp_regression
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
-from hinge.paths.engine import warn_convergence
+from hinge.paths.engine import Progress, warn_convergence
 from hinge.paths.evaluation.table import coefficient_table, data_frame
 from hinge.paths.evaluation.values import as_values, for_values
 from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
@@ -71,6 +72,15 @@ class LPPath(NamedFeatures):
         Number of linear programs that were solved.
     status : Status
         `SOLVED`, or `TIME_LIMIT` if breakpoints may be missing.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(40, noise=0.1, random_state=0)
+    >>> path = hinge.lp_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> path.status.name, bool(path.relative_gap < 1e-6)
+    ('SOLVED', True)
     """
 
     kernel: Kernel
@@ -165,6 +175,7 @@ def lp_path(
     task: str = "classification",
     epsilon: Any = 0.1,
     max_time: float | None = None,
+    progress: Progress | None = None,
 ) -> LPPath:
     """Compute the solutions of `LPSVC` or `LPSVR` for every C = 1/λ in an interval.
 
@@ -185,6 +196,8 @@ def lp_path(
         Half the width of the tube (regression).
     max_time : float, optional
         Seconds. If they do not suffice, a warning is issued, and breakpoints may be missing.
+    progress : callable, optional
+        As in `regularization_path`; "iteration" is the number of linear programs.
 
     Returns
     -------
@@ -213,7 +226,7 @@ def lp_path(
     else:
         tube = check_per_sample("epsilon", np.broadcast_to(epsilon, samples.n), samples.n)
         problem = lp_regression(design, samples.y, weight, tube)
-    search = _Search(problem, RunControl(max_time))
+    search = _Search(problem, RunControl(max_time, progress))
     breakpoints, vertices = search.run(low, high)
     status = Status.TIME_LIMIT if search.stopped else Status.SOLVED
     if search.stopped:
@@ -236,6 +249,7 @@ class _Search:
     def __init__(self, problem: LPProblem, control: RunControl) -> None:
         self.problem, self.control = problem, control
         self.programs, self.stopped = 0, False
+        self.began = time.monotonic()
         self.duals: dict[float, Array] = {}
 
     def run(self, low: float, high: float) -> tuple[list[float], list[Vertex]]:
@@ -261,8 +275,10 @@ class _Search:
     def solve(self, C: float) -> Vertex:
         """Solve the linear program for C."""
         self.stopped = self.stopped or self.control.expired()
-        solution = LinearProgramming().solve_lp(self._at(C), None if self.stopped else self.control)
+        solution = LinearProgramming().solve_lp(self._at(C), None if self.stopped else self.control.without_callback())
         self.programs += 1
+        snapshot = {"iteration": self.programs, "primal": C, "seconds": time.monotonic() - self.began}
+        self.stopped = self.stopped or not self.control.report(snapshot)
         self.stopped = self.stopped or solution.status is Status.TIME_LIMIT
         self.duals[C] = solution.beta
         a, b = solution.coefficients, solution.offset

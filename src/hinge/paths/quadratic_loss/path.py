@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Kernel, Precomputed, cross, open_access
 from hinge.model import KernelModel
+from hinge.paths.engine import Progress
 from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
 from hinge.paths.evaluation.values import as_values, decision_values, for_values
 from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
@@ -44,6 +46,15 @@ class QuadraticLossPath(NamedFeatures):
     mean_evaluations : float
         Mean number of evaluations of a rational function in the search for the next event. Close to 1, because most
         functions are discarded after one evaluation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.quadratic_loss_path(X, y, gamma=1.0, lambda_min=1e-2)
+    >>> isinstance(path, hinge.QuadraticLossPath), len(path.breakpoints) > 2
+    (True, True)
     """
 
     kernel: Kernel
@@ -183,7 +194,7 @@ class QuadraticLossPath(NamedFeatures):
             "support": np.count_nonzero(beta, axis=1),
         }  # fmt: skip
 
-    def validation_error(self, X: Any, y: ArrayLike) -> StepFunction:
+    def validation_error(self, X: Any, y: ArrayLike, *, progress: Progress | None = None) -> StepFunction:
         """Return the error rate on other data as an exact step function of λ.                                (236)
 
         The steps are sign changes of rational functions. The error is that of `model(lam).predict`: decision values
@@ -194,7 +205,9 @@ class QuadraticLossPath(NamedFeatures):
         X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         problem, positive, reach = self._problem, None, self._rounding.reach(X)
+        counter = Counter(progress, len(self.knots) - 1, "segments")
         for k in range(len(self.knots) - 1):
+            counter.advance()
             top, bottom = self.knots[k], self.knots[k + 1]
             places = self.places(0.5 * (top + bottom))
             functions = self._scores(problem, K, places)
@@ -242,26 +255,9 @@ class QuadraticLossPath(NamedFeatures):
         linear = np.full(len(K), curve.shift[1])
         return RationalFunctions(constant, linear, block @ curve.zeta - curve.shift_poles, curve.pole)
 
-    def best(self, X: Any, y: ArrayLike) -> Best:
+    def best(self, X: Any, y: ArrayLike, *, progress: Progress | None = None) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
-        return self.validation_error(X, y).best()
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, knots = self.X.shape[0], self.knots
-        checks = (
-            self.classes is None or np.shape(self.classes) == (2,),
-            len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
-            self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
-            self.changed.shape == self.place.shape
-            and int(self.offset[-1]) <= len(self.changed)
-            and len(self.changed) >= n,
-            bool(
-                self.changed.min() >= 0 and self.changed.max() < n and set(np.unique(self.place).tolist()) <= {0, 1, 2}
-            ),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
+        return self.validation_error(X, y, progress=progress).best()
 
     def __repr__(self) -> str:
         return (

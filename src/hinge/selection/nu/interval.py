@@ -39,6 +39,15 @@ class NuRange:
         zero, and above high the problem is infeasible. If low ≥ high, no common ν is admissible for all pairs.
     pairs : dict
         (low, high) of each pair of classes.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> interval = hinge.selection.nu_range(X[:50], y[:50], gamma=1.0)
+    >>> type(interval).__name__, bool(0 <= interval.low < interval.high <= 1)
+    ('NuRange', True)
     """
 
     low: float

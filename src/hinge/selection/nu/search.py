@@ -39,7 +39,7 @@ class NuSearch(Search):
                     return
                 if not self.known[row, k] and self.can_train(k):
                     self._evaluate(row, k, candidate)
-            self.report(", ".join(f"{name}={value}" for name, value in candidate.items()))
+                    self.report()
 
     def _evaluate(self, row: int, k: int, candidate: dict[str, Any]) -> None:
         train, test = self.train(k), self.splits[k][1]
@@ -146,7 +146,7 @@ def nu_grid(
         check_number("max_time", max_time, 0.0, open_low=True)
     search = NuSearch(template, X, y, sample_weight, axes, cv, groups, scoring, error_score, max_time, verbose)
     try:
-        search.run()
+        search.search()
     except KeyboardInterrupt as interrupted:
         interrupted.result = search.result()  # type: ignore[attr-defined]
         raise

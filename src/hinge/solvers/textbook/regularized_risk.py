@@ -38,6 +38,17 @@ class RegularizedRisk:
         λ.
     bias : bool
         Whether there is an offset b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.losses import Logistic
+    >>> from hinge.solvers import RegularizedRisk, descend
+    >>> X = np.linspace(-1, 1, 20)[:, None]; y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> risk = RegularizedRisk(RBF(1.0)(X, X), y, Logistic(), cost=np.ones(20), strength=0.1)
+    >>> risk.regularizer, risk.bias
+    ('rkhs', True)
     """
 
     K: Array
