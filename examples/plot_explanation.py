@@ -3,7 +3,7 @@ Explanation of one prediction
 =============================
 
 Exact Shapley values attribute a decision value to features. Paths of the training weights attribute it to training
-samples, and find a sample that is mislabelled.
+samples, and find mislabelled samples.
 """
 
 # %%
@@ -59,9 +59,34 @@ print("mislabelled sample:", wrong)
 # The influence of all samples on this decision value: what it would be without each of them.
 
 effect = influence(classifier, x[None])[0]
-figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 limit = np.abs(effect).max()
-colors = ax.scatter(*points.T, c=effect, cmap="coolwarm", vmin=-limit, vmax=limit, edgecolors="0.4")
-ax.plot(*x, marker="x", color="black", markersize=6)
+for label, marker in ((False, "o"), (True, "s")):
+    rows = labels == label
+    style = dict(c=effect[rows], cmap="coolwarm", vmin=-limit, vmax=limit, edgecolors="0.4", marker=marker)
+    colors = ax.scatter(*points[rows].T, label=f"label {label}", **style)
+ax.plot(*x, marker="x", color="black", markersize=7, linestyle="", label="prediction")
+ax.legend(loc="lower left", fontsize="small")
 figure.colorbar(colors, label="change of the decision value without the sample")
+
+# %%
+# Mislabelled samples in real data
+# --------------------------------
+#
+# 15 of 300 training labels of the tumors are exchanged. For each wrong prediction on the other samples, `flip` ranks
+# the training samples whose weight alone changes the prediction. Samples that are ranked first should be checked.
+
+order = rng.permutation(len(y))
+train, validation = order[:300], order[300:]
+values, labels = X.to_numpy(), y[train] == 1
+mislabelled = rng.choice(300, 15, replace=False)
+labels[mislabelled] = ~labels[mislabelled]
+tumors = hinge.IncrementalSVC(C=100.0, gamma=0.02).fit(values[train], labels)
+errors = validation[tumors.predict(values[validation]) != (y[validation] == 1)]
+rankings = [tumors.flip(values[i]).ranking for i in errors]
+first = np.array([ranking[0] for ranking in rankings if len(ranking)])
+print(f"{len(errors)} wrong predictions; a single training sample changes {len(first)} of them")
+print(f"first in the ranking is a mislabelled sample: {np.isin(first, mislabelled).sum()} of {len(first)}")
+found = np.unique(first)
+print(f"samples to check: {len(found)}, of which {np.isin(found, mislabelled).sum()} are mislabelled (5 % by chance)")
 plt.show()

@@ -48,13 +48,14 @@ IntervalDisplay.from_estimator(JackknifePlus(estimator).fit(X, y), X_new, y_new,
 # A stream that changes
 # ---------------------
 #
-# In the middle the noise becomes three times as large. The level adapts, so that the long-run coverage is kept.
+# In the middle the noise becomes three times as large. The level follows the errors, so that the long-run coverage is
+# kept: after errors the intervals become wider. They are infinite while the level is below zero.
 
-n = 400
-time = np.linspace(0, 40, n)[:, None]
-noise = np.where(np.arange(n) < 200, 0.1, 0.3)
+n = 600
+time = np.linspace(0, 60, n)[:, None]
+noise = np.where(np.arange(n) < 300, 0.1, 0.3)
 series = np.sin(time[:, 0]) + noise * rng.normal(size=n)
-stream = AdaptiveIntervals(SlidingSVR(C=10.0, gamma=1.0, window=50), alpha=0.1, rate=0.05).fit(time[:50], series[:50])
+stream = AdaptiveIntervals(SlidingSVR(C=10.0, gamma=1.0, window=50), alpha=0.1, rate=0.02).fit(time[:50], series[:50])
 history = stream.partial_fit(time[50:], series[50:]).history_
 figure, (top, bottom) = plt.subplots(2, sharex=True, figsize=(7, 5.5), layout="constrained")
 IntervalDisplay.from_history(history, ax=top)

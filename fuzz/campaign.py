@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import json
 import mmap
 import os
 import pickle
@@ -24,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +196,45 @@ def limited_memory(size: int, factor: int = 4):
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+class Record:
+    """Counts of campaigns in a file with one JSON object per line; a campaign continues after its last case."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.runs: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def next_case(self, name: str, seed: int) -> int:
+        """Number of the first case that was not run."""
+        return max((run["end"] for run in self.runs if (run["name"], run["seed"]) == (name, seed)), default=0)
+
+    def add(self, name: str, seed: int, first: int, outcome: Outcome) -> None:
+        """Append the counts of a run."""
+        run = {
+            "name": name, "seed": seed, "first": first, "end": first + outcome.cases, "counts": dict(outcome.counts),
+            "seconds": outcome.seconds, "sanitizers": "SANITIZED" in os.environ, "failures": outcome.failures,
+        }  # fmt: skip
+        self.runs.append(run)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps(run) + "\n")
+
+    def table(self) -> str:
+        """Return a Markdown table of all runs, and the failures."""
+        rows = ["| campaign | sanitizers | inputs | crashes | hangs | other failures |", "| --- " * 6 + "|"]
+        failures = []
+        for name, sanitizers in sorted({(run["name"], run["sanitizers"]) for run in self.runs}):
+            counts: Counter[str] = Counter()
+            for run in self.runs:
+                if (run["name"], run["sanitizers"]) == (name, sanitizers):
+                    counts.update(run["counts"])
+                    failures += [f"{name} --seed {run['seed']} --case {case}: {why}" for case, why in run["failures"]]
+            other = sum(n for result, n in counts.items() if result == "FAILURE" or result.startswith("UNEXPECTED"))
+            tools = "ASan, UBSan" if sanitizers else "none"
+            rows.append(f"| {name} | {tools} | {counts.total():,} | {counts['CRASH']} | {counts['HANG']} | {other} |")
+        return "\n".join(rows + failures[:SHOWN])
+
+
 def main(name: str, case: Case, description: str) -> None:
     """Command line of a campaign; the exit code is 1 if a case failed."""
     parser = argparse.ArgumentParser(description=description)
@@ -202,13 +243,20 @@ def main(name: str, case: Case, description: str) -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="run one case in this process, and print its result")
+    parser.add_argument("--record", type=Path, help="file of counts: continue after its last case")
     arguments = parser.parse_args()
     if arguments.case is not None:
         with tempfile.TemporaryDirectory() as folder:
             print(case(generator(arguments.seed, arguments.case), Path(folder)))
         return
-    outcome = run(
-        case, seed=arguments.seed, seconds=arguments.seconds, cases=arguments.cases, first=arguments.first
-    )
+    record = Record(arguments.record) if arguments.record else None
+    first = arguments.first if record is None else max(arguments.first, record.next_case(name, arguments.seed))
+    outcome = run(case, seed=arguments.seed, seconds=arguments.seconds, cases=arguments.cases, first=first)
+    if record is not None:
+        record.add(name, arguments.seed, first, outcome)
     print(outcome.table(name))
     sys.exit(1 if outcome.failures else 0)
+
+
+if __name__ == "__main__":
+    print(Record(Path(sys.argv[1])).table())

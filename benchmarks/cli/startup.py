@@ -41,7 +41,7 @@ IMPORTS = (
     ("scikit-learn", "import sklearn"),
     ("scikit-learn and hinge.SVC", "import hinge; hinge.SVC"),
     ("the same with postponed imports", "from hinge.cli import startup; startup.postpone_imports()\n"
-     "with startup.hidden('pandas', 'rich'): import hinge; hinge.SVC"),
+     "with startup.loading('pandas', 'rich'): import hinge; hinge.SVC"),
 )  # fmt: skip
 
 

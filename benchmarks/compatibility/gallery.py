@@ -1,6 +1,6 @@
 """Run the gallery examples of scikit-learn that use an SVM, with and without the patch, and compare what they print.
 
-    python benchmarks/compatibility/gallery.py FOLDER [--save] [names ...]
+    python benchmarks/compatibility/gallery.py FOLDER [--save] [--jobs N] [names ...]
 
 FOLDER contains `examples` of the sources of scikit-learn. An example agrees if both runs succeed and print the same
 text, up to numbers that differ by less than `TOLERANCE` and to times. Examples that need data from the network or
@@ -28,7 +28,7 @@ TIME_LIMIT = 300
 USES_SVM = re.compile(r"\b(?:Linear|Nu)?SV[CR]\(|\bOneClassSVM\(|\bsvm\.")
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.?\d+)(?:[eE][-+]?\d+)?")
 #: Lines that contain measured times.
-TIMES = re.compile(r"\btimes?\b|\bseconds?\b|\d s\b|\d\.\d+s\b|\belapsed\b|it/s", re.IGNORECASE)
+TIMES = re.compile(r"(?:\b|_)times?\b|\bseconds?\b|\d s\b|\d\.\d+s\b|\belapsed\b|it/s", re.IGNORECASE)
 
 
 def run(script: Path, patched: bool) -> tuple[int, str]:
@@ -65,13 +65,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", help="parts of the names of examples")
     parser.add_argument("--save", action="store_true", help="write the table next to this script")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     arguments = parser.parse_args()
     scripts = [
         path for path in sorted(arguments.folder.rglob("plot_*.py"))
         if USES_SVM.search(path.read_text()) and (not arguments.names or any(n in path.name for n in arguments.names))
     ]  # fmt: skip
     lines, counts = [], {"same": 0, "different": 0, "not available": 0}
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(arguments.jobs) as pool:
         for script in scripts:
             (code, before), (patched_code, after) = pool.map(run, (script, script), (False, True))
             if code != 0:

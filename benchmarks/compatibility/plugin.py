@@ -6,11 +6,16 @@ and HINGE_OUTCOMES is the file that receives the outcome of every test, as JSON.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import os
 import re
 from pathlib import Path
+
+import pytest
+
+ROOT = Path(importlib.util.find_spec("sklearn").origin).parent  # scikit-learn is not imported before the patch
 
 PATCHED = os.environ.get("HINGE_PATCH") == "1"
 USES_SVM = re.compile(r"\b(?:Linear|Nu)?SV[CR]\b|\bOneClassSVM\b|\bsvm\.")
@@ -69,14 +74,19 @@ def sources(function):
     return "\n".join(parts)
 
 
-def pytest_runtest_logreport(report):
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Record the outcome; node ids may lack the path of a module outside the folder of the tests."""
+    report = yield
     worst = {"failed": 3, "skipped": 2, "passed": 1}
-    name, outcome = report.nodeid, report.outcome
+    name = f"{item.path.relative_to(ROOT).as_posix()}::{report.nodeid.partition('::')[2]}"
+    outcome = report.outcome
     if hasattr(report, "wasxfail"):
         outcome = "skipped" if report.skipped else "passed"
     counts = report.when == "call" or outcome != "passed"
     if counts and worst[outcome] > worst.get(outcomes.get(name, ""), 0):
         outcomes[name] = outcome
+    return report
 
 
 def pytest_sessionfinish(session):

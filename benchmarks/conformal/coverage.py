@@ -1,6 +1,6 @@
 """Coverage and width of prediction intervals on ten regression problems with 20 random splits each.
 
-    python benchmarks/conformal/coverage.py [--splits 20] [--methods jackknife+ CV+ ...] [--save | --append]
+    python benchmarks/conformal/coverage.py [--splits 20] [--methods jackknife+ CV+ ...] [--save]
 
 Features and targets are scaled with the means and deviations of the whole data set, which treat training and test
 samples alike. Scaling with those of the training samples would break exchangeability: a left-out sample would have
@@ -21,14 +21,12 @@ measured.
 from __future__ import annotations
 
 import argparse
-from datetime import date
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from crepes import WrapRegressor
 from mapie.regression import CrossConformalRegressor
+from measure import finish, stored
 from scipy.stats import chi2
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 from sklearn.model_selection import LeaveOneOut
@@ -55,14 +53,8 @@ def synthetic() -> dict[str, tuple[Any, Any]]:
 
 
 def problems() -> dict[str, tuple[Any, Any]]:
-    found = {}
-    for folder in Path(__file__).resolve().parents:
-        for name in REAL:
-            path = folder / "shared" / "data" / f"{name}.npz"
-            if path.is_file() and name not in found:
-                with np.load(path, allow_pickle=False) as arrays:
-                    found[name] = arrays["X"].astype(float), arrays["y"].astype(float)
-    return {**found, **synthetic()}
+    found = {name: stored(name) for name in REAL}
+    return {**{name: data for name, data in found.items() if data is not None}, **synthetic()}
 
 
 def crepes_intervals(X: Any, y: Any, new: Any, seed: int) -> Any:
@@ -148,7 +140,6 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--save", action="store_true", help="write the output next to this script")
-    parser.add_argument("--append", action="store_true", help="append the output to the file next to this script")
     arguments = parser.parse_args()
     lines = table(arguments.methods, arguments.splits)
     lines += [
@@ -157,15 +148,8 @@ def main() -> None:
         "SVR(C=1, gamma=0.1) on standardized data. mean: with its standard deviation if the coverage is 0.9.",
         "probability: that the sum of z² of all data sets is at least as large if the coverage is exactly 0.9 "
         "(chi-squared distribution).",
-        f"{date.today()}, hinge {version('hinge')}, crepes {version('crepes')}, MAPIE {version('mapie')}",
-        "",
     ]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    path = Path(__file__).with_suffix(".txt")
-    if arguments.save or arguments.append:
-        before = path.read_text(encoding="utf-8") if arguments.append and path.is_file() else ""
-        path.write_text(before + text, encoding="utf-8")
+    finish(__file__, lines, ("crepes", "MAPIE"), arguments.save)
 
 
 if __name__ == "__main__":

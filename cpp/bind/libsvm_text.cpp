@@ -42,6 +42,24 @@ LibsvmBlock<T> read_text(const Vector<const std::uint8_t>& text, bool zero_based
   return LibsvmBlock<T>(std::move(rows));
 }
 
+// The values of a block as a matrix, with zeros at all other places.
+template <class T>
+NumpyMatrix<T> dense_rows(const LibsvmBlock<T>& block, std::size_t features) {
+  NumpyMatrix<T> matrix = new_matrix<T>(block.length.size(), features);
+  const nb::gil_scoped_release nogil;
+  const T* value = block.value.data();
+  const std::int32_t* index = block.index.data();
+  T* row = matrix.data();
+  for (std::size_t i = 0; i < block.length.size(); ++i, row += features) {
+    for (const T* end = value + block.length.data()[i]; value < end; ++value, ++index) {
+      if (static_cast<std::size_t>(*index) >= features)
+        throw std::invalid_argument("the block has an index of at least features=" + std::to_string(features));
+      row[*index] = *value;
+    }
+  }
+  return matrix;
+}
+
 nb::bytes write_text(const Samples& samples, const Vector<const double>& label, const Vector<const std::int64_t>& query,
                      std::size_t first, std::size_t last, bool zero_based) {
   const std::size_t n = rows(samples.view);
@@ -64,6 +82,7 @@ void def_reader(nb::module_& m, const char* block_name, const char* function_nam
   def_array(block, "length", &LibsvmBlock<T>::length);
   def_array(block, "index", &LibsvmBlock<T>::index);
   def_array(block, "value", &LibsvmBlock<T>::value);
+  block.def("dense", &dense_rows<T>, "features"_a, "The values as a matrix, with zeros at all other places.");
   m.def(function_name, &read_text<T>, "text"_a, "zero_based"_a, "strict"_a, "features"_a, "first_line"_a, "threads"_a,
         "Read samples from text.  See libsvm_text.hpp.");
 }

@@ -4,6 +4,7 @@
 
 NB_MODULE(native, m) {
   m.doc() = "The compiled core of hinge.";
+  m.attr("VERSION") = HINGE_VERSION;
   hinge::bind::run_records(m);
   hinge::bind::kernels(m);
   hinge::bind::certificate(m);

@@ -41,6 +41,9 @@ OLD_CPU_LIMIT = ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.
 #: second. The run stops if it returns False.
 Monitor = Callable[[dict[str, Any]], bool | None]
 
+#: Progress callback of a `Counter`.
+StepMonitor = Callable[[dict[str, Any]], Any]
+
 Handler = Callable[[int, FrameType | None], Any]
 
 
@@ -56,6 +59,8 @@ class RunControl:
         Seconds until the deadline, counted from now; None for no deadline.
     callback : callable or None
         Called with a snapshot of the run a few times a second; returning False stops the run.
+    on_step : callable or None
+        Called with the snapshots of counters: parts of the run with a known number of steps.
 
     Attributes
     ----------
@@ -74,13 +79,15 @@ class RunControl:
     True
     """
 
-    __slots__ = ("callback", "deadline", "flag")
+    __slots__ = ("callback", "deadline", "flag", "on_step")
 
-    def __init__(self, max_time: float | None = None, callback: Monitor | None = None) -> None:
+    def __init__(
+        self, max_time: float | None = None, callback: Monitor | None = None, on_step: StepMonitor | None = None
+    ) -> None:
         if max_time is not None:
             check_number("max_time", max_time, 0.0, finite=False)
         self.deadline: float | None = None if max_time is None else time.monotonic() + float(max_time)
-        self.callback = callback
+        self.callback, self.on_step = callback, on_step
         self.flag = installed_flag() or InterruptFlag()
 
     # ---- deadline ---------------------------------------------------------------------------------------------
@@ -120,9 +127,17 @@ class RunControl:
         """Call the callback, if there is one. Return False if the callback requests a stop."""
         return self.callback is None or self.callback(snapshot) is not False
 
-    def with_callback(self, callback: Monitor | None) -> RunControl:
-        """The control of a part of this run that reports to `callback`."""
-        return self if callback is self.callback else self._derived(self.deadline, callback)
+    def counter(self, total: int, unit: str) -> Counter:
+        """Reports of a part of this run that consists of `total` steps."""
+        return Counter(self.on_step, total, unit)
+
+    def with_callback(self, callback: Monitor | None, on_step: StepMonitor | None = None) -> RunControl:
+        """The control of a part of this run that reports to `callback`, and parts with counted steps to `on_step`."""
+        if callback is self.callback and on_step is self.on_step:
+            return self
+        part = self._derived(self.deadline, callback)
+        part.on_step = on_step
+        return part
 
     def without_callback(self) -> RunControl:
         """The control of a part of this run that reports no progress."""
@@ -130,7 +145,7 @@ class RunControl:
 
     def _derived(self, deadline: float | None, callback: Monitor | None) -> RunControl:
         part = RunControl.__new__(RunControl)
-        part.deadline, part.callback, part.flag = deadline, callback, self.flag
+        part.deadline, part.callback, part.on_step, part.flag = deadline, callback, self.on_step, self.flag
         return part
 
     # ---- interrupts -------------------------------------------------------------------------------------------
@@ -180,6 +195,35 @@ class RunControl:
     def is_interrupt(self, error: BaseException) -> bool:
         """Whether a handler of SIGINT raised `error`: Python's own handler, or one whose exception was captured."""
         return isinstance(error, KeyboardInterrupt) or error is self.interrupt
+
+
+#: Seconds between two reports of a counter.
+REPORT_PERIOD = 0.1
+
+
+class Counter:
+    """Reports to a progress callback how many steps of a loop are done.
+
+    A snapshot contains "done", "total", "unit" (what is counted), "seconds" and "note" (a text).
+    """
+
+    __slots__ = ("_reported", "callback", "done", "start", "total", "unit")
+
+    def __init__(self, callback: StepMonitor | None, total: int, unit: str) -> None:
+        self.callback, self.total, self.unit, self.done = callback, total, unit, 0
+        self.start = self._reported = time.monotonic()
+
+    def advance(self, steps: int = 1, note: str = "") -> bool:
+        """Count steps; return False if the callback requests a stop. The last step is always reported."""
+        self.done += steps
+        if self.callback is None:
+            return True
+        now = time.monotonic()
+        if now - self._reported < REPORT_PERIOD and self.done < self.total:
+            return True
+        self._reported = now
+        state = {"done": self.done, "total": self.total, "unit": self.unit, "seconds": now - self.start, "note": note}
+        return self.callback(state) is not False
 
 
 @dataclass(slots=True, eq=False)

@@ -91,8 +91,11 @@ def check_choice(name: str, value: Any, allowed: Collection[Any], other: str = "
         if value is option or (isinstance(value, str) and value == option):
             return
     listed = ", ".join(map(repr, allowed)) + (f" or {other}" if other else "")
-    close = get_close_matches(value, [option for option in allowed if isinstance(option, str)], 1) \
-        if isinstance(value, str) else []
+    close = (
+        get_close_matches(value, [option for option in allowed if isinstance(option, str)], 1)
+        if isinstance(value, str)
+        else []
+    )
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise ValueError(f"{name}={value!r} must be {'one of ' if len(allowed) > 1 else ''}{listed}{hint}")
 
@@ -258,9 +261,7 @@ def as_labels(y: Any, name: str = "y") -> NDArray[Any]:
         if not np.isfinite(y).all():
             raise ValueError(f"Input {name} contains NaN or infinity; every sample needs a label")
         if not np.all(y == np.rint(y)):
-            raise ValueError(
-                f"Unknown label type: {name} is continuous. Labels are text, booleans or whole numbers"
-            )
+            raise ValueError(f"Unknown label type: {name} is continuous. Labels are text, booleans or whole numbers")
     return y
 
 
@@ -360,11 +361,22 @@ def check_sides(name: str, value: Any, n: int, *, finite: bool = True) -> tuple[
     return np.ascontiguousarray(array[:, 0]), np.ascontiguousarray(array[:, 1])
 
 
-def check_both_sides(above: Array, below: Array) -> None:
-    """Raise unless targets above and targets below f have a positive cost for some sample."""
+def check_both_sides(above: Array, below: Array | None) -> None:
+    """Raise unless targets above and targets below f have a positive cost for some sample; None: equal costs."""
+    if below is None:
+        if not np.any(above > 0):
+            raise ValueError("C is zero for all samples; give at least one sample a positive cost")
+        return
     for column, side, cost in ((0, "above", above), (1, "below", below)):
         if not np.any(cost > 0):
             raise ValueError(
                 f"C is zero for all targets {side} the function (its value or column {column}), and every function "
                 f"that lies far enough {side} the targets would be optimal; give at least one sample a positive cost"
             )
+
+
+def as_shown(name: str, value: Any) -> str:
+    """Return ``name=value`` for an error message, or the shape of an array."""
+    if is_pair(value) or np.ndim(value) == 0:
+        return f"{name}={value!r}"
+    return f"{name}, of shape {np.shape(value)},"

@@ -6,6 +6,7 @@ from importlib import metadata
 
 import hinge
 from architecture.sources import ROOT, matching_lines, tracked_files
+from hinge import _core
 
 
 def test_files_do_not_depend_on_a_computer():
@@ -23,7 +24,7 @@ def test_files_have_no_conflict_markers():
 
 def test_package_and_metadata_have_the_same_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert hinge.__version__ == project["version"] == metadata.version("hinge")
+    assert hinge.__version__ == project["version"] == metadata.version("hinge") == _core.VERSION
 
 
 def test_citation_and_conda_recipe_have_the_same_version():

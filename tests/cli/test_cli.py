@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 
 import pytest
 
@@ -24,9 +24,25 @@ def test_module_can_be_run():
     assert (done.returncode, done.stdout) == (0, f"hinge {hinge.__version__}\n")
 
 
-def test_console_script_is_the_same_function():
-    (entry,) = metadata.entry_points(group="console_scripts", name="hinge")
-    assert entry.load() is main
+@pytest.mark.parametrize("name", ["hinge", "hinge-svm-train", "hinge-svm-predict", "hinge-svm-scale", "hinge-easy"])
+def test_scripts_end_with_the_exit_code_of_the_function(name, capfd):
+    (entry,) = metadata.entry_points(group="console_scripts", name=name)
+    assert entry.attr == "run_process"
+    code = f"import atexit; from {entry.module} import run_process; atexit.register(print, 'end'); run_process()"
+    words = ["--invalid"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == import_module(entry.module).main(words) != 0
+    assert done.stdout.endswith("end\n")  # exit functions are called
+    assert done.stderr == capfd.readouterr().err
+
+
+def test_processes_wait_for_their_threads():
+    code = (
+        "import threading, time; from hinge.cli.startup import leave\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('end'))).start(); leave(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "end\n")
 
 
 def test_help_is_shown_without_a_command(capsys):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module, util
 
+import numpy as np
 import pytest
 
 from hinge.cli import startup
@@ -62,7 +63,7 @@ print(json.dumps([sorted(before), public]))"""
 
 
 def test_functions_of_postponed_packages_execute_them_when_they_are_called(package, monkeypatch):
-    monkeypatch.setattr(startup, "POSTPONED_FUNCTIONS", {"postponed_package": frozenset({"add"})})
+    monkeypatch.setattr(startup, "POSTPONED_NAMES", {"postponed_package": frozenset({"add"})})
     module = package("executed = True\ndef add(a, *, b):\n    return a + b\n")
     from postponed_package import add
 
@@ -74,10 +75,35 @@ def test_functions_of_postponed_packages_execute_them_when_they_are_called(packa
     assert module.add is vars(module)["add"] is not add
 
 
-def test_every_postponed_function_exists():
-    for name, functions in startup.POSTPONED_FUNCTIONS.items():
-        assert name in startup.POSTPONED
-        assert all(callable(getattr(import_module(name), function)) for function in functions)
+def test_every_postponed_name_exists():
+    for module, names in startup.POSTPONED_NAMES.items():
+        assert module in startup.POSTPONED
+        assert all(callable(getattr(import_module(module), name)) for name in names)
+        assert startup.POSTPONED_TESTS.get(module, frozenset()) <= names
+
+
+def test_classes_of_postponed_packages_are_like_classes(package, monkeypatch):
+    monkeypatch.setattr(startup, "POSTPONED_NAMES", {"postponed_package": frozenset({"Base", "Other", "is_base"})})
+    monkeypatch.setattr(startup, "POSTPONED_TESTS", {"postponed_package": frozenset({"is_base"})})
+    module = package(
+        "class Base:\n    size = 3\nclass Other(Base):\n    pass\ndef is_base(x):\n    return isinstance(x, Base)\n"
+    )
+    from postponed_package import Base, Other, is_base
+
+    assert not isinstance(1, Base)
+    assert not is_base(1)
+    assert "Base" not in vars(module)  # neither test executes the package
+    assert isinstance(Other(), Base)
+    assert is_base(Other())
+    assert not is_base(1)
+    assert not isinstance(Base(), Other)
+    assert issubclass(module.Other, Base)
+    assert Base.size == 3
+
+    class Derived(Base):
+        pass
+
+    assert Derived.__mro__[1] is module.Base
 
 
 def test_submodule_of_a_postponed_package_executes_the_package_first():
@@ -129,7 +155,7 @@ def test_failure_is_reported_at_every_use(package):
 def test_hidden_package_seems_not_to_be_installed_until_the_end_of_the_block(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [startup._finder, *sys.meta_path])
     monkeypatch.delitem(sys.modules, "wave", raising=False)
-    with startup.hidden("wave"), pytest.raises(ModuleNotFoundError, match="No module named 'wave'"):
+    with startup.loading("wave"), pytest.raises(ModuleNotFoundError, match="No module named 'wave'"):
         import_module("wave")
     assert import_module("wave").__name__ == "wave"
 
@@ -137,3 +163,31 @@ def test_hidden_package_seems_not_to_be_installed_until_the_end_of_the_block(mon
 def test_library_does_not_change_the_import_system(run, classes):
     assert run("train", classes[0], "-o", "m.hinge").code == 0
     assert startup._finder not in sys.meta_path
+
+
+def test_data_are_read_while_the_estimators_are_imported(classes, tmp_path):
+    """The messages and results are those of reading at the usual place."""
+    from hinge.cli.datafile import start_reading
+    from hinge.cli.parser import parse
+
+    name, X, y = classes
+    arguments = parse(["train", str(tmp_path / name), "-o", "m.hinge"])
+    start_reading(arguments)
+    rows, values = arguments.early_reading.result()
+    np.testing.assert_array_equal(values, X)
+    np.testing.assert_array_equal(rows.column("label"), y)
+    (tmp_path / "damaged.svm").write_text("1 1:2\n1 2:x\n")
+    for words, is_early in (
+        (["damaged.svm"], True),
+        (["damaged.svm", "--memory", "1MB"], False),
+        (["damaged.svm", "--format", "csv"], False),
+        (["missing.svm"], False),
+        (["-"], False),
+    ):
+        file, *rest = words
+        arguments = parse(["train", file if file == "-" else str(tmp_path / file), *rest, "-o", "m.hinge"])
+        start_reading(arguments)
+        assert hasattr(arguments, "early_reading") == is_early
+        if is_early:
+            with pytest.raises(ValueError, match=r"damaged.svm, line 2"):
+                arguments.early_reading.result()

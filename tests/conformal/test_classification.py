@@ -190,11 +190,22 @@ def test_full_p_values_of_one_class_models_equal_refits(nu, duplicates):
     addition = SampleAddition(RBF(0.5), X, np.ones(24), nu, new)
     for t, (p, x) in enumerate(zip(found, new, strict=True)):
         scores = -estimator.fit(np.vstack([X, x])).score_samples(np.vstack([X, x]))
-        assert_allclose(np.append(*addition.scores(t)), scores, atol=1e-8)
+        assert_allclose(np.append(*addition.scores(t)[:2]), scores, atol=1e-8)
         assert_allclose(p, (1 + np.sum(scores[:-1] >= scores[-1] - 1e-7)) / 25, atol=1e-12)
     assert_array_equal(detector.predict(new), np.where(found > 0.2, 1, -1))
     assert_array_equal(detector.decision_function(new) > 0, found > 0.2)
     assert_array_equal(detector.p_values(new), found)
+
+
+@pytest.mark.parametrize("nu", [0.2, 0.5, 1.0])
+def test_scores_that_vanish_up_to_rounding_are_ties(nu):
+    """The origin is in the convex hull of the samples: w = 0, and all scores are zero with a linear kernel."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    X -= X.mean(axis=0)
+    detector = ConformalDetector(hinge.OneClassSVM(nu=nu, kernel="linear"), method="full").fit(X)
+    new = 0.1 * rng.normal(size=(20, 2)) if nu < 1 else np.zeros((2, 2))
+    assert_array_equal(detector.p_values(new), 1.0)
 
 
 @pytest.mark.parametrize("method", ["inductive", "cross", "full"])

@@ -147,3 +147,35 @@ def test_offsets_that_are_not_unique_are_the_middle_of_their_interval_along_the_
     residuals = np.abs(np.r_[y, label] - refit.predict(np.r_[X, [[0.3]]]))
     expected = np.mean(residuals >= residuals[-1] - 1e-9)
     assert model.p_values(np.array([[0.3]]), np.array([label])) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("offset", [1e3, -1e6])
+@pytest.mark.parametrize("scale", [0.0, 1.0])
+def test_an_offset_of_the_targets_moves_the_sets(epsilon, C, offset, scale):
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(15, 2)), rng.normal(size=(3, 2))
+    y = np.round(scale * rng.normal(size=15), 3)
+    sets = [
+        FullConformal(hinge.SVR(C=C, epsilon=epsilon, gamma=1.0)).fit(X, y + each).predict_set(new, [0.1, 0.3])
+        for each in (0.0, offset)
+    ]
+    for row, moved_row in zip(*sets, strict=True):
+        for region, moved in zip(row, moved_row, strict=True):
+            assert_allclose(moved - offset, region, atol=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_equal_residuals_of_free_support_vectors_are_ties_for_large_cost(epsilon, offset):
+    """All samples are free support vectors with residuals ±ε, up to the rounding errors of coefficients of 1e6."""
+    rng = np.random.default_rng(2)
+    X, y = 3 * rng.normal(size=(12, 3)), rng.normal(size=12)
+    (p,) = FullConformal(hinge.SVR(C=1e6, epsilon=epsilon, gamma=1.0)).fit(X, y + offset).p_value_functions(X[:1] + 0.5)
+    refit = hinge.SVR(C=1e6, epsilon=epsilon, gamma=1.0, tol=1e-8)
+    for label in (-20.0, -1.0, 3.0, 50.0):
+        values = refit.fit(np.vstack([X, X[:1] + 0.5]), np.append(y, label)).predict(X)
+        if np.abs(np.abs(y - values) - epsilon).max() < 1e-5:
+            assert p(label + offset) == 1.0
+    assert len(p.region(0.2)) == 1

@@ -322,3 +322,14 @@ def test_time_limit_keeps_the_model(monkeypatch):
     assert model.status_ == hinge.Status.TIME_LIMIT
     assert model.certify(X, y, U).kkt_violation <= 1e-7
     assert len(model.predict(U)) == len(U)
+
+
+@pytest.mark.parametrize("seed", [7, 9])
+def test_switching_ends_if_rounding_errors_of_f_exceed_the_gains(seed):
+    """Offsets of 10⁶, differences of 10⁻³: switches whose gain is a rounding error were once repeated forever."""
+    rng = np.random.default_rng(seed)
+    X, y = 5e6 + 2e-3 * rng.normal(size=(40, 3)), np.arange(16) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = hinge.TransductiveSVC(C=7e-4, C_unlabeled=0.6, kernel="linear", max_time=5).fit(X[:16], y, X[16:])
+    assert model.status_ is not hinge.Status.TIME_LIMIT

@@ -1,5 +1,7 @@
 """Bounds on the rounding errors of kernel values, compared with exact arithmetic."""
 
+import time
+
 import numpy as np
 import pytest
 from flint import arb
@@ -74,3 +76,23 @@ def test_values_that_underflow_have_a_small_bound(kernel):
     assert exceeded(values, errors, gram(kernel, X)) == 0
     assert values[0, 2] == 0
     assert errors[0, 2] <= 1e-300
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.7), Polynomial(2, 0.3, 0.0)], ids=repr)
+def test_bounds_do_not_grow_with_features_that_are_zero(kernel):
+    X = sparse.random(8, 60, density=0.1, format="csr", random_state=0)
+    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(8, 100_000))
+    np.testing.assert_array_equal(kernel.bounded(wide, wide)[1], kernel.bounded(X, X)[1])
+    assert open_access(kernel, wide).gram.value_error() <= open_access(kernel, X).gram.value_error()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.7)], ids=repr)
+def test_an_accurate_product_ends_before_its_deadline(kernel):
+    X = np.random.default_rng(0).normal(size=(6000, 40))
+    access, v = open_access(kernel, X), np.ones(6000)
+    began = time.process_time()
+    with pytest.raises(TimeoutError):
+        access.accurate_matvec(v, deadline=time.monotonic() + 0.02)
+    assert time.process_time() - began <= 0.3  # the whole product takes longer
+    complete, _ = access.accurate_matvec(v, deadline=time.monotonic() + 600)
+    np.testing.assert_allclose(complete, access.matvec(v), rtol=1e-9)

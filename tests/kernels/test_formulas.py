@@ -23,7 +23,9 @@ from hinge.kernels import (
     Scaled,
     Sigmoid,
     Sum,
+    cross,
     make_kernel,
+    open_access,
 )
 from hinge.kernels.distances import squared_distances
 from kernels.cases import KERNELS, LEAVES, values
@@ -261,3 +263,16 @@ def test_make_kernel_returns_the_kernel_with_its_parameters(name, kernel):
 def test_unknown_kernels_are_rejected_with_the_choices(kernel):
     with pytest.raises(ValueError, match="'precomputed', 'bspline', 'product_bspline'"):
         make_kernel(kernel)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.0), Laplacian(0.0), BSpline(3, 0.0), Sum((RBF(0.0), Linear())), 2 * RBF(0.0)])
+def test_gamma_zero_ignores_distances_that_overflow(kernel):
+    """exp(−0 · ∞) is not a number, but the kernel is constant."""
+    X = np.array([[1e200, 0.0], [-1e200, 1.0], [0.0, 3.0]])
+    with np.errstate(over="ignore"):
+        if not isinstance(kernel, Sum):
+            np.testing.assert_array_equal(kernel(X), np.full((3, 3), kernel.diag(X)[0]))
+            np.testing.assert_array_equal(kernel.bounded(X)[0], kernel(X))
+        compiled = open_access(kernel, X[1:]).block(np.arange(2), np.arange(2))
+        np.testing.assert_allclose(compiled, kernel(X[1:]), rtol=1e-14)
+        np.testing.assert_allclose(cross(kernel, X, X[1:]), kernel(X, X[1:]), rtol=1e-14)

@@ -22,15 +22,22 @@ ESTIMATORS = {
     "free perceptron": lambda **o: hinge.OnlineSVC(loss="perceptron", regularization=0.0, **o),
     "logistic": lambda **o: hinge.OnlineSVC(loss="logistic", **o),
     "exponential": lambda **o: hinge.OnlineSVC(loss="exponential", **{**o, "eta0": min(o.get("eta0", 0.1), 0.1)}),
+    "squared hinge": lambda **o: hinge.OnlineSVC(loss="squared_hinge", **{**o, "eta0": min(o.get("eta0", 0.1), 0.1)}),
+    "modified huber": lambda **o: hinge.OnlineSVC(loss="modified_huber", **o),
+    "smoothed hinge": lambda **o: hinge.OnlineSVC(loss="smoothed_hinge", **o),
     "nu margin": lambda **o: hinge.OnlineNuSVC(nu=0.3, **o),
     "squared": lambda **o: hinge.OnlineSVR(loss="squared", **o),
     "tube": lambda **o: hinge.OnlineSVR(epsilon=0.2, **o),
     "nu tube": lambda **o: hinge.OnlineSVR(nu=0.3, **o),
     "huber": lambda **o: hinge.OnlineSVR(loss="huber", sigma=0.5, **o),
     "nu huber": lambda **o: hinge.OnlineSVR(loss="huber", sigma=0.5, nu=0.3, **o),
+    "squared tube": lambda **o: hinge.OnlineSVR(loss="squared_epsilon_insensitive", epsilon=0.1, **o),
     "novelty": lambda **o: hinge.OnlineNoveltyDetector(nu=0.3, **o),
 }
-CLASSIFIERS = ("hinge", "perceptron", "free perceptron", "logistic", "exponential", "nu margin")
+CLASSIFIERS = (
+    "hinge", "perceptron", "free perceptron", "logistic", "exponential", "squared hinge", "modified huber",
+    "smoothed hinge", "nu margin",
+)  # fmt: skip
 RATES = {
     "constant": {"eta0": 0.1},
     "root": {"learning_rate": "invscaling", "eta0": 0.3},

@@ -19,7 +19,8 @@ def reference_of(model, kernel):
     """The reference learner with the options of a model."""
     o = model._learner.options
     nu = o.nu if o.nu >= 0 else None
-    return SlowLearner(kernel, o.loss, o.rate, o.power, o.regularization, nu, o.level, o.offset, o.budget or None)
+    loss = model.loss if o.loss.startswith("quadratic") else o.loss
+    return SlowLearner(kernel, loss, o.rate, o.power, o.regularization, nu, o.level, o.offset, o.budget or None)
 
 
 def targets_of(name, labels, values):

@@ -7,6 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
+#: The margin below which a loss is positive, and its absolute slope at a distance from it: (1 − m)², the same with
+#: slopes of at most 4, and (1.1 − m)² / 0.4 with slopes of at most 1.
+MARGIN_SLOPES = {
+    "squared_hinge": (1.0, lambda excess: 2 * excess),
+    "modified_huber": (1.0, lambda excess: min(2 * excess, 4.0)),
+    "smoothed_hinge": (1.1, lambda excess: min(excess / 0.2, 1.0)),
+}
+
 
 class SlowLearner:
     """Learner with one output; `kernel(X, Z)` returns a matrix."""
@@ -36,7 +44,13 @@ class SlowLearner:
             return y * np.exp(-y * g), y * g < 0
         if self.loss in ("nu_margin", "novelty"):
             return (y, True) if y * g < self.level else (0.0, False)
+        if self.loss in MARGIN_SLOPES:
+            threshold, slope = MARGIN_SLOPES[self.loss]
+            return (y * slope(threshold - y * g), True) if y * g < threshold else (0.0, False)
         error = y - g
+        if self.loss == "squared_epsilon_insensitive":  # ε = 0.1
+            excess = abs(error) - 0.1
+            return (2 * np.sign(error) * excess, True) if excess > 0 else (0.0, False)
         if self.loss == "squared":
             return error, False
         if abs(error) > self.level or (self.loss == "huber" and self.level <= 0):

@@ -251,8 +251,8 @@ def test_an_interrupt_keeps_the_computed_scores():
         (dict(C=[1.0], max_time=-1.0), ValueError, "max_time"),
         (dict(C=[1.0], kernel=hinge.kernels.RBF(1.0), gamma=[1.0]), ValueError, "is not used by kernel"),
         (dict(C=[1.0], nonsense=3), ValueError, "nonsense"),
-        (dict(C=[1.0], estimator=hinge.SVR(epsilon=np.full(150, 0.1))), ValueError, "a number or a list"),
-        (dict(C=[1.0], estimator=hinge.SVR(), epsilon=[np.full(150, 0.1)]), ValueError, "a number or a list"),
+        (dict(C=[1.0], estimator=hinge.SVR(epsilon=np.full(150, 0.1))), ValueError, "a number, a list"),
+        (dict(C=[1.0], estimator=hinge.SVR(), epsilon=[np.full(150, 0.1)]), ValueError, "a number, a list"),
     ],
 )
 def test_errors_name_the_invalid_argument(arguments, error, message):

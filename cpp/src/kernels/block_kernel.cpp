@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/rows.hpp"
 
 namespace hinge {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/block_kernel.hpp"
-#include "kernels/gather_kernel.hpp"
 #include "kernels/loops/vector_ops.hpp"
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
+#include "kernels/sparse/rows.hpp"
 #include "parallel/tasks.hpp"
 #include "products/skinny_loops.hpp"
 
@@ -180,10 +180,11 @@ void evaluate_rows(const Samples& x, const Samples& z, RowList list, const Kerne
   constexpr std::size_t height = 16, width = GatherKernel::kColumns;
   const std::size_t n = rows(x), m = list.size();
   const SampleNorms norms(z, function.needs());
+  const auto lists = useful_feature_lists(x, z, list);
   run_tasks((n + height - 1) / height, parallel, [&] {
-    return [&, kernel = GatherKernel(x, z, list, function, norms)](std::size_t task, Poller& poller) mutable {
+    return [&, kernel = GatherKernel(x, z, list, function, norms, lists.get())](std::size_t task, Poller& poller) mutable {
       for (std::size_t i = task * height; i < std::min(n, (task + 1) * height); ++i) {
-        kernel.open(i);
+        kernel.open(i, m);
         for (std::size_t j = 0; j < m; j += width) {
           poller.poll();
           const std::size_t count = std::min(width, m - j);

@@ -72,7 +72,18 @@ template <class T>
 void spline(const Node& node, std::size_t m, const T* squared, T* out) {
   const int q = static_cast<int>(node.degree);
   for (std::size_t j = 0; j < m; ++j) {
-    out[j] = static_cast<T>(bspline(q, std::sqrt(node.gamma * static_cast<double>(squared[j]))));
+    const double t = node.gamma == 0 ? 0.0 : node.gamma * static_cast<double>(squared[j]);
+    out[j] = static_cast<T>(bspline(q, std::sqrt(t)));
+  }
+}
+
+// exp(-gamma t); 1 for gamma = 0, whatever the distance, which may overflow.
+template <class T>
+void decay(const Node& node, std::size_t m, const T* distance, T* out) {
+  if (node.gamma == 0) {
+    std::fill(out, out + m, T(1));
+  } else {
+    vector_ops().array<T>().exp(m, -finite<T>(node.gamma), distance, out);
   }
 }
 
@@ -150,8 +161,8 @@ void KernelFunction::evaluate(const Base<T>& base, std::size_t m, T* stack) cons
       case Op::linear: std::copy(base.dot, base.dot + m, value); break;
       case Op::polynomial: power(node, m, base.dot, value); break;
       case Op::sigmoid: ops.tanh(m, finite<T>(node.gamma), finite<T>(node.coef0), base.dot, value); break;
-      case Op::rbf: ops.exp(m, -finite<T>(node.gamma), base.squared, value); break;
-      case Op::laplacian: ops.exp(m, -finite<T>(node.gamma), base.l1, value); break;
+      case Op::rbf: decay(node, m, base.squared, value); break;
+      case Op::laplacian: decay(node, m, base.l1, value); break;
       case Op::bspline: spline(node, m, base.squared, value); break;
       case Op::sum:
         for (std::size_t j = 0; j < m; ++j) value[j] += second[j];

@@ -16,6 +16,7 @@ namespace hinge {
 namespace {
 
 constexpr std::size_t kMinParallelValues = 100'000;  // fewer kernel values are computed on one thread
+constexpr std::size_t kGatheredRows = 16;            // rows whose values are stored before they are added
 constexpr std::size_t kMaxStripColumns = 256;        // with fewer columns, no lists of nonzeros in double are created
 
 Parallel threads_for(const Parallel& parallel, std::size_t values) {
@@ -52,7 +53,8 @@ KernelRows::KernelRows(const Samples& samples, const KernelFunction& function)
       function_(function),
       shift_(sparsifying_shift(samples, function.needs(), &density_)),
       gather_(shift_.empty() && gather_is_cheaper(samples, samples)),
-      norms_(samples, gather_ ? function.needs() : Needs{}) {
+      norms_(samples, gather_ ? function.needs() : Needs{}),
+      feature_lists_(gather_ ? useful_feature_lists(samples, samples, RowList(rows(samples))) : nullptr) {
   float_panels_ = !shift_.empty() && !function.has_kink() && float_suffices(function.sharpness() * spread(samples,
       shift_));
   float_suffices_ = float_panels_;
@@ -72,7 +74,7 @@ double KernelRows::value_error() const {
       if (is_sparse(samples_) || (center_.empty() && shift_.empty()))
         radius = std::max(radius, spread(samples_, std::vector<double>(features(samples_), 0.0)));
     }
-    value_error_ = kernel_value_error(function_, samples_, radius);
+    value_error_ = kernel_value_error(function_, samples_, radius, !center_.empty() || !shift_.empty());
   });
   return value_error_;
 }
@@ -150,10 +152,11 @@ void KernelRows::gather_rows(Span<const std::int32_t> which, RowList columns, Sp
   constexpr std::size_t width = GatherKernel::kColumns;
   const std::size_t n = columns.size();
   run_tasks(which.size(), parallel, [&] {
-    GatherKernel kernel(samples_, samples_, columns, function_, norms_);
+    GatherKernel kernel(samples_, samples_, columns, function_, norms_, feature_lists_.get());
     return [&, kernel = std::move(kernel)](std::size_t k, Poller& poller) mutable {
-      kernel.open(static_cast<std::size_t>(which[k]));
-      for (std::size_t j = part == Part::all ? 0 : k; j < n; j += width) {
+      const std::size_t begin = part == Part::all ? 0 : std::min(k, n);
+      kernel.open(static_cast<std::size_t>(which[k]), n - begin);
+      for (std::size_t j = begin; j < n; j += width) {
         poller.poll();
         const std::size_t count = std::min(width, n - j);
         const double* const values = kernel.evaluate(j, count);
@@ -195,11 +198,14 @@ template <class T>
 void KernelRows::add(Span<const std::int32_t> which, Span<const double> coef, const PackedColumns& columns,
                      Span<double> out, const Parallel& parallel) const {
   if (gather_) {
-    std::vector<double> row(columns.size());
-    double* const rows[] = {row.data()};
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      gather_rows(which.subspan(k, 1), columns.rows(), Span<double* const>(rows, 1), parallel);
-      add_tile(out.data(), rows, &coef[k], 1, row.size());
+    const std::size_t height = std::min(which.size(), kGatheredRows);
+    std::vector<double> values(height * columns.size());
+    std::vector<double*> rows(height);
+    for (std::size_t k = 0; k < height; ++k) rows[k] = values.data() + k * columns.size();
+    for (std::size_t first = 0; first < which.size(); first += height) {
+      const std::size_t count = std::min(height, which.size() - first);
+      gather_rows(which.subspan(first, count), columns.rows(), Span<double* const>(rows.data(), count), parallel);
+      for (std::size_t k = 0; k < count; ++k) add_tile(out.data(), &rows[k], &coef[first + k], 1, columns.size());
     }
     return;
   }

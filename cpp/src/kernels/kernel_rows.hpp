@@ -15,8 +15,9 @@
 #include "hinge/parallel.hpp"
 #include "hinge/span.hpp"
 #include "kernels/block_kernel.hpp"
-#include "kernels/gather_kernel.hpp"
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/feature_lists.hpp"
+#include "kernels/sparse/gather_kernel.hpp"
+#include "kernels/sparse/rows.hpp"
 
 namespace hinge {
 
@@ -54,8 +55,9 @@ class KernelRows {
   // Bound on the error of a kernel value in double precision; docs/math (611).
   double value_error() const;
 
-  // Approximate memory of the lists of nonzeros of all samples in single precision.
+  // Approximate memory of the lists of nonzeros of all samples.
   std::size_t bytes() const {
+    if (feature_lists_) return feature_lists_->bytes();
     const double values = density_ * static_cast<double>(features(samples_)) * static_cast<double>(rows(samples_));
     return float_panels_ ? static_cast<std::size_t>(values * (sizeof(float) + sizeof(std::int32_t))) : 0;
   }
@@ -104,7 +106,8 @@ class KernelRows {
   bool float_panels_ = false;         // whether float suffices for panels
   bool float_suffices_ = false;       // whether float suffices for panels or strips
   Distances distances_ = Distances::from_norms;  // of strips in float
-  const SampleNorms norms_;  // for GatherKernel
+  const SampleNorms norms_;           // for GatherKernel
+  const std::unique_ptr<const FeatureLists> feature_lists_;
 
   // Created at the first use.
   mutable std::once_flag made_float_, made_double_, bounded_;

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "kernels/block_kernel.hpp"
-#include "kernels/sparse_rows.hpp"
+#include "kernels/sparse/rows.hpp"
 
 namespace hinge {
 namespace {

@@ -41,6 +41,22 @@ Norms largest_norms(const Samples& samples) {
   return largest;
 }
 
+// Bound on the number of features in which one of two samples is not zero.  Zeros have no rounding errors.
+std::size_t largest_union(const Samples& samples) {
+  return std::visit(
+      [](const auto& s) {
+        if constexpr (IsCsr<std::decay_t<decltype(s)>>::value) {
+          std::size_t stored = 0;
+          for (std::size_t i = 0; i < s.rows; ++i)
+            stored = std::max(stored, static_cast<std::size_t>(s.start[i + 1] - s.start[i]));
+          return std::min(s.features, 2 * stored);
+        } else {
+          return s.features;
+        }
+      },
+      samples);
+}
+
 // exp(−γ t) for t ≥ 0: its error is at most that of γ t, and at most 1.
 Bounded decay(double gamma, const Bounded& t) {
   return {1.0, std::min(1.0, 1.01 * gamma * t.error + kFunctionError)};
@@ -67,12 +83,13 @@ Bounded spline(const Node& node, const Bounded& squared) {
 
 }  // namespace
 
-double kernel_value_error(const KernelFunction& function, const Samples& samples, double radius) {
+double kernel_value_error(const KernelFunction& function, const Samples& samples, double radius, bool shifted) {
   const Needs needs = function.needs();
   const Norms norms = needs.dot || needs.l1 ? largest_norms(samples) : Norms{};
   const double d = static_cast<double>(features(samples)), u = kUnitRoundoff * 1.01;
-  const Bounded dot{norms.squared, (d + 2) * u * norms.squared};
-  const Bounded squared{4 * radius, 4 * (d + 12) * u * radius};  // (‖x − c‖ + ‖z − c‖)² ≤ 4 radius
+  const double terms = static_cast<double>(largest_union(samples)), differences = shifted ? d : terms;
+  const Bounded dot{norms.squared, (terms + 2) * u * norms.squared};
+  const Bounded squared{4 * radius, 4 * (differences + 12) * u * radius};  // (‖x − c‖ + ‖z − c‖)² ≤ 4 radius
   const Bounded l1{2 * norms.l1, 4 * (d + 4) * u * norms.l1};
   std::vector<Bounded> stack;
   for (const Node& node : function.nodes()) {

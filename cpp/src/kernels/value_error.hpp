@@ -7,7 +7,9 @@
 namespace hinge {
 
 // Bound on |computed − exact k(x, z)| for all pairs of samples.  `radius` bounds the squared distance of a sample from
-// the center that squared distances are computed with.  One pass over the samples.
-double kernel_value_error(const KernelFunction& function, const Samples& samples, double radius);
+// the center that squared distances are computed with; `shifted` if a center may be subtracted from sparse samples.  One
+// pass over the samples.
+double kernel_value_error(const KernelFunction& function, const Samples& samples, double radius,
+                          bool shifted);
 
 }  // namespace hinge

@@ -10,7 +10,7 @@
 #include "hinge/run_control.hpp"
 #include "kernels/block_kernel.hpp"
 #include "kernels/loops/vector_ops.hpp"
-#include "kernels/sparse_ops.hpp"
+#include "kernels/sparse/operations.hpp"
 #include "online/loops.hpp"
 
 namespace hinge {

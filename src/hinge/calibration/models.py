@@ -29,6 +29,20 @@ class PairwiseSigmoids:
     ----------
     A, B : ndarray of shape (n_pairs,)
         Positive values of the function f of a pair mean its first class, hence A ≤ 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.calibration import PairwiseSigmoids
+    >>> calibration = PairwiseSigmoids(A=np.array([-2.0]), B=np.array([0.0]))
+    >>> calibration.A
+    array([-2.])
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = hinge.SVC(probability=True).fit(X, y)
+    >>> type(model.calibration_).__name__, len(model.calibration_.A)
+    ('PairwiseSigmoids', 3)
     """
 
     A: Array
@@ -83,6 +97,14 @@ class SoftmaxScaling:
     scale : float
         s, the inverse of the temperature; not negative.
     offset : ndarray of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.calibration import SoftmaxScaling
+    >>> calibration = SoftmaxScaling(scale=2.0, offset=np.zeros(3))
+    >>> calibration.probabilities(np.array([[1.0, 0.0, 0.0]]), predicted=np.array([0])).round(3)
+    array([[0.787, 0.107, 0.107]])
     """
 
     scale: float
@@ -163,6 +185,14 @@ class OneVsRestSigmoids:
     ----------
     A, B : ndarray of shape (n_classes,)
         A ≤ 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.calibration import OneVsRestSigmoids
+    >>> calibration = OneVsRestSigmoids(A=np.full(3, -2.0), B=np.zeros(3))
+    >>> calibration.probabilities(np.array([[1.0, -1.0, -1.0]]), predicted=np.array([0])).round(3)
+    array([[0.787, 0.107, 0.107]])
     """
 
     A: Array
@@ -198,7 +228,15 @@ def fit_one_vs_rest(values: Array, label: NDArray[np.intp], weight: Array) -> So
 
 @dataclass(frozen=True)
 class RankedScores:
-    """Scores of training samples by models that were trained without them, in ascending order: p-values of novelty."""
+    """Scores of training samples by models that were trained without them, in ascending order: p-values of novelty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.calibration import RankedScores
+    >>> RankedScores(np.array([0.1, 0.2, 0.5, 0.9])).p_values(np.array([0.0, 0.3, 1.0]))
+    array([0.2, 0.6, 1. ])
+    """
 
     scores: Array
 

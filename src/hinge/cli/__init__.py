@@ -22,3 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("hinge: interrupted", file=sys.stderr)
         return 130
     return int(entry.main(argv))
+
+
+def run_process() -> None:
+    """Run the command line of this process; does not return."""
+    code = main()
+    import_module("hinge.cli.startup").leave(code)

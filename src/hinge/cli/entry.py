@@ -13,7 +13,10 @@ from typing import Any
 from hinge.cli.catalog import BY_NAME
 from hinge.cli.failures import ExitCode, report, write_message
 from hinge.cli.parser import parse, top_help
-from hinge.cli.startup import hidden, postpone_imports
+from hinge.cli.startup import loading, postpone_imports
+
+#: Commands whose data file is read while the estimators are imported.
+EARLY_READERS = frozenset({"train", "grid", "path"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: Any) -> int:
     """Run the parsed command and return its exit code."""
-    with hidden("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
+    with loading("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
+        if arguments.command in EARLY_READERS:
+            import_module("hinge.cli.datafile").start_reading(arguments)
         module = import_module(BY_NAME[arguments.command].module)
     return int(module.run(arguments))
 

@@ -68,9 +68,8 @@ def label_text(value: Any) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value that strict JSON can hold: NaN and infinities become null."""
-    if isinstance(value, np.ma.MaskedArray):
-        value = value.filled(np.nan)
     if isinstance(value, np.ndarray):
+        value = value.filled(np.nan) if hasattr(value, "filled") else value  # a masked array
         return [plain(item) for item in value.tolist()]
     if isinstance(value, np.generic):
         value = value.item()

@@ -31,6 +31,17 @@ class IntervalHistory:
         Targets.
     alpha : ndarray
         Level with which each interval was computed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.conformal import AdaptiveIntervals
+    >>> from hinge.recipes import SlidingSVR
+    >>> rng = np.random.default_rng(0)
+    >>> t = np.linspace(0, 10, 120)[:, None]; y = np.sin(t[:, 0]) + 0.1 * rng.normal(size=120)
+    >>> model = AdaptiveIntervals(SlidingSVR(window=40), alpha=0.1).fit(t[:40], y[:40]).partial_fit(t[40:], y[40:])
+    >>> type(model.history_).__name__, len(model.history_.y)
+    ('IntervalHistory', 80)
     """
 
     lower: Array

@@ -264,6 +264,18 @@ class CVPlus(_LeaveOutIntervals):
     ----------
     estimator_, residuals_, left_out_predictions_
         As in `JackknifePlus`; the models leave out folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVR
+    >>> from hinge.conformal import CVPlus, coverage
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(160, 1)); y = X[:, 0] ** 2 + 0.2 * rng.normal(size=160)
+    >>> model = CVPlus(SVR(C=10.0), random_state=0).fit(X[:80], y[:80])
+    >>> intervals = model.predict_interval(X[80:], alpha=0.1)
+    >>> intervals.shape, bool(coverage(y[80:], intervals) >= 0.8)
+    ((80, 2), True)
     """
 
     def __init__(

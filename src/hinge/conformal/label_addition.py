@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,29 @@ from hinge.paths.window import Window, stack
 from hinge.problems import Array, Status
 from hinge.problems.parametric import Values
 
+#: Rounding errors of a score, relative to the largest possible sum |β|ᵀ|k|. Scores that differ by less are ties.
+ROUNDING = 1e-14
 
-def p_value_of_scores(scores: Array, own: float) -> float:
-    """Share of all scores that are at least as large as that of the new sample, which is one of them."""
-    return float(1.0 + count_at_least(scores, np.array([own]))[0]) / (1 + len(scores))
+
+class Scores(NamedTuple):
+    """Scores of the training samples and of the new sample, and the rounding error that they may have."""
+
+    training: Array
+    own: float
+    rounding: float
+
+    def p_value(self, compared: Any = slice(None)) -> float:
+        """Share of the compared scores that are at least as large as that of the new sample, which is one of them."""
+        scores = self.training[compared]
+        return float(1.0 + count_at_least(scores, np.array([self.own]), self.rounding)[0]) / (1 + len(scores))
+
+
+def _rounding(window: Window, n: int, position: int) -> float:
+    """Bound on the rounding errors of f at the first n samples and at one more."""
+    assert window.access is not None
+    used = np.append(np.arange(n), position)
+    norm = np.sqrt(np.maximum(window.access.diagonal()[used], 0.0))
+    return ROUNDING * float(norm.max() * (np.abs(window.engine.active_set.beta[used]) @ norm))
 
 
 class LabelAddition:
@@ -64,21 +83,22 @@ class LabelAddition:
             values = sign * window.decisions()[: len(rows)]
             self.margins[rows, np.where(sign > 0, pair[1], pair[0])] = values
 
-    def scores(self, t: int, c: int) -> tuple[Array, float]:
+    def scores(self, t: int, c: int) -> Scores:
         """Scores of the training samples and of new sample t if it is added with class c."""
-        margins, own = self.margins.copy(), np.inf
+        margins, own, rounding = self.margins.copy(), np.inf, 0.0
         for other in range(self.n_classes):
             if other == c:
                 continue
             pair = (min(c, other), max(c, other))
             rows, sign = self.rows[pair], 1.0 if c == pair[0] else -1.0
-            values, own_value = self._added(self.windows[pair], len(rows), t, sign, float(self.new_cost[c]))
+            added = self._added(self.windows[pair], len(rows), t, sign, float(self.new_cost[c]))
+            values, own_value, rounding = added.training, added.own, max(rounding, added.rounding)
             first = self.label[rows] == pair[0]
             margins[rows, np.where(first, pair[1], pair[0])] = np.where(first, values, -values)
             own = min(own, sign * own_value)
-        return -margins.min(axis=1), -own
+        return Scores(-margins.min(axis=1), -own, rounding)
 
-    def _added(self, window: Window, n: int, t: int, sign: float, cost: float) -> tuple[Array, float]:
+    def _added(self, window: Window, n: int, t: int, sign: float, cost: float) -> Scores:
         """Decision values of the n training samples and of sample t after it is added."""
         engine, position = window.engine, n + t
         active, size = engine.active_set, len(window.y)
@@ -93,16 +113,13 @@ class LabelAddition:
             _, status = engine.follow_rates(Values(np.zeros(size), lower, upper, np.zeros(1)))
             assert status is Status.SOLVED
             f = active.f + window.intercept
-            return f[:n], float(f[position])
+            return Scores(f[:n], float(f[position]), _rounding(window, n, position))
         finally:
             active.restore(snapshot)
 
     def p_value(self, t: int, c: int, class_conditional: bool) -> float:
         """The p-value of class c for new sample t."""
-        scores, own = self.scores(t, c)
-        if class_conditional:
-            scores = scores[self.label == c]
-        return p_value_of_scores(scores, own)
+        return self.scores(t, c).p_value(self.label == c if class_conditional else slice(None))
 
 
 class SampleAddition:
@@ -128,7 +145,7 @@ class SampleAddition:
             kernel, samples, np.ones(len(costs)), costs, task="one_class", nu=nu, cache_size=cache_size
         )
 
-    def scores(self, t: int) -> tuple[Array, float]:
+    def scores(self, t: int) -> Scores:
         """Scores of the training samples and of new sample t if it is added: −f, without the offset of all samples."""
         engine, size = self.window.engine, len(self.window.y)
         active, zero, upper = engine.active_set, np.zeros(size), np.zeros(size)
@@ -137,11 +154,11 @@ class SampleAddition:
         try:
             _, status = engine.follow_rates(Values(zero, zero, upper, np.array([self.nu])))
             assert status is Status.SOLVED
-            scores = -active.f
+            position = self.n + t
+            return Scores(-active.f[: self.n], -float(active.f[position]), _rounding(self.window, self.n, position))
         finally:
             active.restore(snapshot)
-        return scores[: self.n], float(scores[self.n + t])
 
     def p_value(self, t: int) -> float:
         """The p-value of new sample t under the hypothesis that it is an inlier."""
-        return p_value_of_scores(*self.scores(t))
+        return self.scores(t).p_value()

@@ -9,7 +9,8 @@ import numpy as np
 from hinge.conformal.quantiles import lower_rank
 from hinge.problems import Array
 
-#: Differences of residuals below this multiple of their scale are ties. Ties count in favor of the label.
+#: Differences of residuals below this multiple of their scale, or below their rounding errors, are ties. Ties count in
+#: favor of the label.
 TIE_TOL = 1e-11
 
 
@@ -26,18 +27,22 @@ class PValue:
         sample.
     scale : float
         Unit in which labels are compared.
+    offset : float, default=0.0
+        Label that is the zero of `starts` and `ends`.
     """
 
     n: int
     starts: Array
     ends: Array
     scale: float
+    offset: float = 0.0
 
     def __call__(self, y: float) -> float:
         """Return the p-value of the label y."""
-        tolerance = TIE_TOL * self.scale
-        started = np.searchsorted(self.starts, y + tolerance, side="right")
-        ended = np.searchsorted(self.ends, y - tolerance, side="left")
+        tolerance = TIE_TOL * self.scale + np.spacing(abs(self.offset))
+        label = y - self.offset
+        started = np.searchsorted(self.starts, label + tolerance, side="right")
+        ended = np.searchsorted(self.ends, label - tolerance, side="left")
         return float(1 + started - ended) / (self.n + 1)
 
     def region(self, alpha: float) -> Array:
@@ -55,10 +60,10 @@ class PValue:
         if len(low) > 1:  # intervals that are separated by rounding errors only
             apart = low[1:] - high[:-1] > TIE_TOL * self.scale
             low, high = low[np.append(True, apart)], high[np.append(apart, True)]
-        return np.stack([low, high], axis=1)
+        return np.stack([low, high], axis=1) + self.offset
 
 
-def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
+def p_value_of_pieces(ends: Array, residuals: Array, own: Array, rounding: Array, offset: float = 0.0) -> PValue:
     """Return the p-value from residuals that are linear between the labels `ends`.
 
     Parameters
@@ -70,6 +75,10 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
         Residuals of the training samples at the ends of every piece.
     own : ndarray of shape (n_pieces, 2)
         Residual of the new sample.
+    rounding : ndarray of shape (n_pieces,)
+        Rounding errors of the residuals.
+    offset : float, default=0.0
+        Label that is the zero of `ends`.
     """
     n = residuals.shape[2]
     scale = 1e-300 + float(np.abs(residuals).max(initial=0.0))
@@ -81,7 +90,7 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
     product = np.ones((P, 3, n))
     for w in (u, v):
         value = w[:, :1] + middle * (w[:, 1:] - w[:, :1])
-        value[np.abs(value) <= TIE_TOL * scale] = 0.0
+        value[np.abs(value) <= TIE_TOL * scale + rounding[:, None, None]] = 0.0
         product *= value
     inside = (product >= 0).reshape(3 * P, n)
     length = (ends[:, 1] - ends[:, 0])[:, None, None]
@@ -93,7 +102,7 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array) -> PValue:
     begins = inside & ~np.vstack([outside, inside[:-1]])
     stops = inside & ~np.vstack([inside[1:], outside])
     left[0], right[-1] = -np.inf, np.inf
-    return PValue(n, np.sort(left[begins]), np.sort(right[stops]), scale)
+    return PValue(n, np.sort(left[begins]), np.sort(right[stops]), scale, offset)
 
 
 def _root(start: Array, end: Array) -> Array:

@@ -56,7 +56,14 @@ def order_statistic(values: Array, rank: int) -> Array:
 
 
 def coverage(y: Any, intervals: Any) -> Any:
-    """Share of targets inside their intervals; one value for each level of `intervals`, (n, 2) or (n, 2, n_levels)."""
+    """Share of targets inside their intervals; one value for each level of `intervals`, (n, 2) or (n, 2, n_levels).
+
+    Examples
+    --------
+    >>> from hinge.conformal import coverage
+    >>> coverage([1.0, 2.0, 3.0, 4.0], [[0.0, 2.0], [0.0, 1.0], [2.0, 4.0], [3.0, 5.0]])
+    0.75
+    """
     y, intervals = np.asarray(y, dtype=np.float64), np.asarray(intervals, dtype=np.float64)
     if intervals.ndim not in (2, 3) or intervals.shape[:2] != (len(y), 2):
         raise ValueError(f"intervals has shape {intervals.shape}, but y has {len(y)} values; pass (n, 2) or (n, 2, k)")

@@ -46,8 +46,8 @@ def class_scores(classifier: Any, X: Any) -> Array:
     return others - values
 
 
-def count_at_least(calibration: Array, scores: Array) -> Array:
-    """For every score, the number of calibration scores that are at least as large, up to rounding."""
+def count_at_least(calibration: Array, scores: Array, rounding: float = 0.0) -> Array:
+    """For every score, the number of calibration scores that are at least as large, up to rounding errors."""
     ordered = np.sort(calibration)
-    tolerance = TIE_TOL * (np.abs(ordered).max(initial=0.0) + np.abs(scores))
+    tolerance = rounding + TIE_TOL * (np.abs(ordered).max(initial=0.0) + np.abs(scores))
     return (len(ordered) - np.searchsorted(ordered, scores - tolerance, side="left")).astype(np.float64)

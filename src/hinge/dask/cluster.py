@@ -30,7 +30,14 @@ LOST = (CommClosedError, CancelledError, FutureCancelledError, asyncio.Cancelled
 
 
 class ClusterError(RuntimeError):
-    """The cluster cannot compute a result: the scheduler is lost, or a task ends its worker again and again."""
+    """The cluster cannot compute a result: the scheduler is lost, or a task ends its worker again and again.
+
+    Examples
+    --------
+    >>> from hinge.dask import ClusterError
+    >>> issubclass(ClusterError, RuntimeError)
+    True
+    """
 
 
 class Stopped(Exception):

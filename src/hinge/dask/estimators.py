@@ -128,7 +128,9 @@ class DaskLinearEstimator(BaseEstimator):
         center = None
         if self.fit_intercept and not self.penalize_intercept and not summary.sparse:
             center = summary.feature_sum / summary.n
-        return Setup(self._local(), None, None, center)
+        local = self._local()
+        local._n_seen = summary.rows  # to check costs of single samples, which the rules exclude
+        return Setup(local, None, None, center)
 
     def _local(self) -> Any:
         """An estimator of hinge with the same parameters, not fitted."""
@@ -300,6 +302,19 @@ class LinearSVR(RegressorMixin, DaskLinearEstimator):
     Notes
     -----
     The attributes are those of `LinearSVC`; `coef_` has shape (n_features,).
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from hinge.dask import LinearSVR
+    >>> client = Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
+    >>> X = np.random.default_rng(0).normal(size=(200, 3)); y = X @ [1.0, 2.0, 3.0]
+    >>> model = LinearSVR(C=100.0).fit(da.from_array(X, chunks=(100, 3)), da.from_array(y, chunks=100))
+    >>> model.coef_.round(1)
+    array([1., 2., 3.])
+    >>> client.close()
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

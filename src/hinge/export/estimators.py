@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import estimators
 from hinge._core import KernelNode
+from hinge.estimators.common.prediction import BOUNDARY_TOL
 from hinge.estimators.kernel.classification import KernelClassifier
-from hinge.estimators.kernel.one_class import BOUNDARY_TOL, OneClassEstimator
+from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
 from hinge.estimators.semiparametric.functions import additive_model

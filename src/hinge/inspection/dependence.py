@@ -35,6 +35,16 @@ def gradient(model: Any, X: Any, *, output: str = "classes") -> Array:
     Returns
     -------
     ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import gradient
+    >>> from sklearn.datasets import make_blobs
+    >>> X, y = make_blobs(40, centers=[(-2, 0), (2, 0)], random_state=0)
+    >>> model = hinge.SVC(kernel="linear").fit(X, y)
+    >>> bool(abs(gradient(model, X[:1]) - model.coef_).max() < 1e-12)
+    True
     """
     functions, X = functions_of(model, output), dense_samples(model, "X", X)
     d = X.shape[1]
@@ -91,6 +101,16 @@ class Dependence:
         Decision value of each sample if its feature has the value of the grid.
     average : ndarray of shape (n_grid,) or (n_grid, n_outputs)
         Partial dependence: the mean of `ice` over the samples.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import partial_dependence
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> result = partial_dependence(hinge.SVR(C=100.0).fit(X[:100], y[:100]), X[:20], feature=2, grid=5)
+    >>> result.feature, result.ice.shape
+    (2, (20, 5))
     """
 
     feature: int
@@ -121,6 +141,17 @@ def partial_dependence(
         Column, or name of the feature.
     grid : array-like or int, default=50
         Values of the feature; or their number, between its smallest and largest value in X.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import partial_dependence
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = hinge.SVR(C=100.0).fit(X[:100], y[:100])
+    >>> result = partial_dependence(model, X[:100], feature=2, grid=5)
+    >>> result.average.shape, bool(result.average[-1] > result.average[0])
+    ((5,), True)
     """
     functions, X = functions_of(model, output), dense_samples(model, "X", X)
     j = _column(model, feature, X.shape[1])

@@ -40,6 +40,18 @@ class ShapleyValues:
         remaining main effect.
     group : ndarray of int
         Position in `feature_names` of every column of `data`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import shapley_values
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = hinge.SVC().fit(X[y > 0], y[y > 0])
+    >>> result = shapley_values(model, X[y > 0][:5], background=X[y > 0])
+    >>> difference = result.values.sum(axis=1) + result.base_values - model.decision_function(X[y > 0][:5])
+    >>> result.values.shape, bool(abs(difference).max() < 1e-9)
+    ((5, 4), True)
     """
 
     values: Array

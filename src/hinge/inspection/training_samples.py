@@ -40,6 +40,17 @@ def flip(
     -------
     Flip
         Samples of weight zero have no influence; their labels are not exchanged.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import flip
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(40, noise=0.3, random_state=0)
+    >>> model = hinge.SVC(gamma=1.0, tol=1e-6).fit(X, y)
+    >>> result = flip(model, [0.5, 0.25], X, y)
+    >>> len(result.weight)
+    40
     """
     if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
         raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")
@@ -102,6 +113,9 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     unfitted = clone(model)
     if not isinstance(model.model_.kernel, Precomputed):
         unfitted.kernel = model.model_.kernel  # γ as it was fitted
+    for name in ("_side", "_widths"):  # costs and tubes of single samples, which IncrementalSVR.fit was given
+        if vars(model).get(name) is not None:
+            setattr(unfitted, name, getattr(model, name))
     problem = RemovalProblem(unfitted, X_train, y_train, sample_weight)
     start, intercept = problem.beta, problem.intercept
     changes, shifts = np.zeros((problem.n, problem.n)), np.zeros(problem.n)

@@ -46,7 +46,7 @@ class Checkpoint:
     >>> with hinge.io.Checkpoint(path, every=30) as checkpoint:
     ...     model = checkpoint.resume(lambda: hinge.OnlineNoveltyDetector(nu=0.1))
     ...     for x in X[checkpoint.position:]:
-    ...         model.learn_one(x)
+    ...         _ = model.learn_one(x)
     ...         checkpoint.step(model)
     >>> with hinge.io.Checkpoint(path) as checkpoint:
     ...     model = checkpoint.resume(lambda: hinge.OnlineNoveltyDetector(nu=0.1))

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.io.arrays import check_values, read_dtype
+from hinge.io.checks.records import check_record
 from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
 from hinge.io.registry import (
+    DECODED,
     ENUMS,
     FORMER_FIELDS,
     FORMER_NAMES,
-    PLAIN,
     RECORDS,
     TYPES,
     fields_of,
@@ -66,16 +67,16 @@ class Decoder:
         """Return the value of a tree."""
         if depth > MAX_DEPTH:
             raise Flaw("its values are nested too deeply")
-        if type(node) in PLAIN:
+        if type(node) in DECODED:
             return node
         if type(node) is list:
             return [self.decode(item, depth + 1) for item in node]
         if type(node) is not dict or len(node) != 1:
             raise _unknown(node)
         ((tag, content),) = node.items()
-        if tag == "array" and type(content) is int:  # arrays and floats are the most common nodes
+        if tag == "array" and type(content) is int:  # the most common nodes
             return self._array(content)
-        if tag == "float" and type(content) is str:
+        if tag == "float" and type(content) is str:  # an invalid one: the archive decodes the others
             return float.fromhex(content)
         read = self._READERS.get(tag)
         if read is None:
@@ -101,6 +102,12 @@ class Decoder:
             raise Flaw(f"it holds a {type(value).__name__} where text or a number is required")
         return value
 
+    def _item(self, node: Any) -> Any:
+        """Return an item of an object array: text, a number, or a tuple of them."""
+        if isinstance(node, dict) and list(node) == ["tuple"]:
+            return tuple(self._scalar_of(part) for part in expect(node["tuple"], list))
+        return self._scalar_of(node)
+
     def _objects(self, content: Any, depth: int) -> NDArray[Any]:
         shape, items = expect(content, list, 2)
         shape = _shape(shape)
@@ -108,7 +115,7 @@ class Decoder:
             raise Flaw(f"an object array of shape {shape} has {len(items)} items")
         flat = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
-            flat[i] = self._scalar_of(item)
+            flat[i] = self._item(item)
         return flat.reshape(shape)
 
     def _scalar(self, content: Any, depth: int) -> np.generic:
@@ -138,17 +145,17 @@ class Decoder:
         return matrix
 
     def _enum(self, content: Any, depth: int) -> Any:
-        cls, name = expect(content, list, 2)
-        if type(cls) is not str or type(name) is not str:
+        if type(content) is not list or tuple(map(type, content)) != (str, str):
             raise _unknown(content)
+        cls, name = content
         if cls not in ENUMS or name not in ENUMS[cls].__members__:
             raise Flaw(f"it holds {cls[:40]}.{name[:40]}, which this hinge does not know")
         return ENUMS[cls][name]
 
     def _record(self, content: Any, depth: int) -> Any:
-        name, nodes = expect(content, list, 2)
-        if type(name) is not str or type(nodes) is not dict:
+        if type(content) is not list or tuple(map(type, content)) != (str, dict):
             raise _unknown(content)
+        name, nodes = content
         current: str = FORMER_NAMES.get(name) or name
         cls = RECORDS.get(current)
         if cls is None:
@@ -160,12 +167,17 @@ class Decoder:
             raise Flaw(f"an object of class {name} has the wrong fields")
         values = {}
         for field, node in nodes.items():
-            value = node if type(node) in PLAIN else self.decode(node, depth + 1)
-            hint = fields[field][0]
-            if type(value) is not hint and not fits(value, hint):
+            value = node if type(node) in DECODED else self.decode(node, depth + 1)
+            hint, kind, _ = fields[field]
+            if type(value) is not kind and not fits(value, hint):
                 raise Flaw(f"{name}.{field} is a {type(value).__name__}, but it must be {hint}")
             values[field] = value
-        return cls(**values)
+        record = cls(**values)
+        try:
+            check_record(record)
+        except ValueError as error:
+            raise Flaw(f"the attributes of a {name} are inconsistent ({error})") from error
+        return record
 
     def _machine(self, content: Any, depth: int) -> Any:
         name, parameters, state = expect(content, list, 3)

@@ -125,10 +125,10 @@ class Encoder:
     def _fields(self, record: Any, where: str, depth: int) -> dict[str, Any]:
         cls: type = type(record)
         fields = {}
-        for name, (hint, _) in fields_of(cls).items():
+        for name, (hint, kind, _) in fields_of(cls).items():
             value, place = getattr(record, name), f"{where}.{name}"
             fields[name] = self.encode(value, place, depth + 1)
-            if not fits(value, hint):
+            if type(value) is not kind and not fits(value, hint):
                 raise TypeError(
                     f"{place} is a {type(value).__name__} and cannot be saved: it should be {hint}"
                 )
@@ -136,10 +136,10 @@ class Encoder:
 
     def _array(self, value: NDArray[Any], where: str) -> dict[str, Any]:
         if value.dtype.kind == "O":
-            if not all(isinstance(item, SCALARS) for item in value.flat):
+            if not all(isinstance(part, SCALARS) for item in value.flat for part in _parts(item)):
                 raise TypeError(
-                    f"{where} is an object array with items other than text, numbers, True, False and None, "
-                    "which cannot be saved: use labels of these types"
+                    f"{where} is an object array with items other than text, numbers, True, False, None and tuples of "
+                    "them, which cannot be saved: use labels of these types"
                 )
             items = [self.encode(item, f"an item of {where}") for item in value.flat]
             return {"objects": [list(value.shape), items]}
@@ -169,6 +169,11 @@ class Encoder:
         except Flaw as flaw:
             raise TypeError(f"{where} is not a valid sparse matrix: {flaw.what}") from None
         return {"csr": [type(matrix).__name__, list(map(int, matrix.shape)), *map(self._reference, pieces)]}
+
+
+def _parts(item: Any) -> Any:
+    """Return the parts of a tuple, or the item itself as its only part."""
+    return item if type(item) is tuple else (item,)
 
 
 def check_csr(

@@ -11,6 +11,17 @@ class ModelFileError(ValueError):
     """The model file is damaged, was not written by hinge, or was written by a newer version.
 
     The message states the file, the defect and the remedy.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from pathlib import Path
+    >>> _ = Path("damaged.hinge").write_text("no model")
+    >>> try:
+    ...     hinge.load("damaged.hinge")
+    ... except hinge.ModelFileError as error:
+    ...     print(type(error).__name__)
+    ModelFileError
     """
 
 

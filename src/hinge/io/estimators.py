@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hinge.io.checks.estimators import check_attributes
+from hinge.io.checks.records import check_record
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, estimator_class, name_of
+from hinge.io.registry import DECODED, ESTIMATORS, FORMER_ATTRIBUTES, SAVED, estimator_class, name_of
 from hinge.io.steps.checks import check_step
 from hinge.io.steps.classes import STEPS
 
@@ -24,7 +26,7 @@ def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode
     cls: Any = estimator_class(name)
     if cls is None:
         raise Flaw(f"it holds a {name[:40]!r}, but load reads only {', '.join(sorted(SAVED))}", NEWER)
-    values = {key: node if type(node) in PLAIN else decode(node) for key, node in parameters.items()}
+    values = {key: node if type(node) in DECODED else decode(node) for key, node in parameters.items()}
     unknown = sorted(set(values) - set(cls._get_param_names()))
     if unknown:
         raise Flaw(f"{name} has no parameter {unknown[0][:40]!r}", NEWER)
@@ -38,7 +40,7 @@ def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode
         reserved = key.startswith("__") or callable(member) or isinstance(member, property)
         if reserved or not key.isidentifier() or key in attributes:
             raise Flaw(f"{key[:40]!r} cannot be an attribute of a fitted {name}")
-        attributes[key] = node if type(node) in PLAIN else decode(node)
+        attributes[key] = node if type(node) in DECODED else decode(node)
     check_whole(model)
     return model
 
@@ -53,16 +55,15 @@ def check_whole(model: Any) -> None:
 
 
 def check_fitted(model: Any) -> None:
-    """Check that the fitted attributes of an estimator are consistent, if it has any."""
-    if type(model).__name__ in STEPS:
+    """Check that the fitted attributes of an estimator are valid and consistent, if it has any."""
+    name = type(model).__name__
+    if name in STEPS:
         check_step(model)
-        return
-    if not hasattr(model, "_check_loaded"):
-        return
-    if name_of(type(model), ESTIMATORS) is None:
-        model._check_loaded()
-        return
-    for name in vars(model):
-        if name.startswith("_") or name.endswith("_"):  # a fitted attribute
-            model._check_loaded()
-            return
+    elif name_of(type(model), ESTIMATORS) is None:
+        check_record(model)
+    else:
+        attributes = split(model)[1]
+        if any(key.startswith("_") or key.endswith("_") for key in attributes):  # a fitted attribute
+            check_attributes(name, attributes)
+            if hasattr(model, "_check_loaded"):
+                model._check_loaded()

@@ -122,6 +122,11 @@ def register_onnx_converters() -> None:
     ------
     ImportError
         If the package skl2onnx is not installed.
+
+    Examples
+    --------
+    >>> from hinge.io import register_onnx_converters
+    >>> register_onnx_converters()  # doctest: +SKIP
     """
     try:
         import skl2onnx  # noqa: F401  (optional dependency)

@@ -12,9 +12,9 @@ Equal models give equal bytes. The file can be read with any ZIP, JSON and .npy 
 from __future__ import annotations
 
 import os
-from importlib import metadata
 from typing import IO, Any
 
+from hinge import _core
 from hinge.io import archive
 from hinge.io.decode import Decoder, expect
 from hinge.io.encode import Encoder
@@ -64,7 +64,7 @@ def save(model: Any, path: Path) -> None:
     manifest = {
         "format": FORMAT,
         "version": VERSION,
-        "hinge": _hinge_version(),
+        "hinge": _core.VERSION,
         "class": name,
         "parameters": {key: encoder.encode(parameters[key], key) for key in sorted(parameters)},
         "state": {key: encoder.encode(state[key], key) for key in sorted(state)},
@@ -93,6 +93,14 @@ def load(path: Path) -> Any:
         If the file is damaged, is not a model file, or was written by a newer version of hinge.
     OSError
         If the file does not exist or cannot be read.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> model = hinge.SVC().fit([[0.0], [1.0]], [0, 1])
+    >>> hinge.save(model, "model.hinge")
+    >>> hinge.load("model.hinge").predict([[0.9]])
+    array([1])
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
@@ -133,8 +141,10 @@ def _check_version(manifest: dict[str, Any]) -> None:
 
 
 def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
-    name = expect(manifest["class"], str)
-    parameters, state = expect(manifest["parameters"], dict), expect(manifest["state"], dict)
+    parts = manifest["class"], manifest["parameters"], manifest["state"]
+    if tuple(map(type, parts)) != (str, dict, dict):
+        raise Flaw("its description has values of the wrong type")
+    name, parameters, state = parts
     if name in WHOLE:
         return _rebuild_whole(parameters, state, decoder, WHOLE[name])
     return rebuild(name, parameters, state, decoder.decode)
@@ -148,10 +158,3 @@ def _rebuild_whole(parameters: dict[str, Any], state: dict[str, Any], decoder: D
         raise Flaw(f"it holds a {type(result).__name__} where a {cls.__name__} is required")
     check_whole(result)
     return result
-
-
-def _hinge_version() -> str:
-    try:
-        return metadata.version("hinge")
-    except metadata.PackageNotFoundError:  # imported from a source tree that is not installed
-        return "unknown"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hinge import _core
 from hinge.control import effective_n_jobs
+from hinge.io.progress import Watch, reading
 from hinge.io.replacement import Path, replacing
 from hinge.kernels.samples import view
 from hinge.validation import as_floats, as_samples
@@ -24,6 +25,8 @@ READ_BYTES = 32 << 20  # text read at a time
 WHOLE_BYTES = 256 << 20  # text read at a time if all of it is read into memory
 ROWS_PER_WRITE = 1 << 12  # rows converted to text at a time
 MAX_FEATURES = 2**31 - 1  # indices are stored in 32 bits
+
+Block = _core.LibsvmBlock32 | _core.LibsvmBlock64
 
 #: A file to read: its name, or an open binary file such as ``sys.stdin.buffer``.
 Source = Path | IO[bytes]
@@ -38,6 +41,7 @@ def load_libsvm(
     query_id: bool = False,
     strict: bool = False,
     n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> tuple[Any, ...]:
     """Read samples and labels from a file in LIBSVM's (svmlight's) text format.
 
@@ -60,6 +64,8 @@ def load_libsvm(
         has such a last line.
     n_jobs : int, optional
         Number of threads.
+    verbose : bool, default=False
+        Whether to show a progress line with the megabytes that were read and the remaining time.
 
     Returns
     -------
@@ -87,20 +93,80 @@ def load_libsvm(
     >>> X.toarray().tolist(), y.tolist()
     ([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])
     """
-    n_features = check_n_features(n_features)
-    files = []
-    for source in (path, *others):
-        parts = list(read_blocks(source, n_features, dtype, zero_based, strict, n_jobs, whole=True))
-        files.append([_joined([getattr(part, name) for part in parts]) for name in _COLUMNS])
-    if n_features is None:
-        n_features = max(int(index.max(initial=-1)) + 1 for *_, index, _ in files)
+    options = {"dtype": dtype, "zero_based": zero_based, "strict": strict, "n_jobs": n_jobs, "verbose": verbose}
+    files = [read_rows(source, n_features=n_features, **options) for source in (path, *others)]
+    width = max(rows.width for rows in files) if n_features is None else int(n_features)
     result: list[Any] = []
-    for source, (label, query, length, index, value) in zip((path, *others), files, strict=True):
-        starts = np.concatenate([[0], np.cumsum(length)])
-        result += [csr_of(value, index, starts, n_features), label]
+    for rows in files:
+        result += [rows.sparse(width), rows.column("label")]
         if query_id:
-            result.append(_queries(query, label, source))
+            result.append(rows.queries())
     return tuple(result)
+
+
+def read_rows(
+    path: Source,
+    *,
+    n_features: int | None = None,
+    dtype: Any = np.float64,
+    zero_based: bool = False,
+    strict: bool = False,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> LibsvmRows:
+    """Read a file in LIBSVM's text format; the parameters are those of `load_libsvm`."""
+    options = (check_n_features(n_features), dtype, zero_based, strict, n_jobs)
+    if not verbose:
+        return LibsvmRows(path, list(read_blocks(path, *options, whole=True)))
+    with reading(source_name(path)) as watch:
+        return LibsvmRows(path, list(read_blocks(path, *options, watch=watch)))
+
+
+class LibsvmRows:
+    """The rows of a file in LIBSVM's text format, from which a sparse or a dense matrix is made.
+
+    Only `sparse` needs scipy.sparse, which takes longer to import than a file of some megabytes to read.
+    """
+
+    def __init__(self, source: Source, blocks: list[Block]) -> None:
+        self.source, self._blocks = source, blocks
+
+    @property
+    def width(self) -> int:
+        """The largest index plus one."""
+        return max(int(block.index.max(initial=-1)) for block in self._blocks) + 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of samples."""
+        return sum(len(block.length) for block in self._blocks)
+
+    @property
+    def n_values(self) -> int:
+        """Number of values in the file."""
+        return sum(len(block.value) for block in self._blocks)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return the labels, lengths, indices or values of all rows."""
+        parts = [getattr(block, name) for block in self._blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def queries(self) -> NDArray[np.int64]:
+        """Return the numbers after ``qid:``."""
+        query: NDArray[np.int64] = self.column("query")
+        if len(query) != self.n_rows:
+            raise ValueError(f"{source_name(self.source)} has lines without qid: use query_id=False")
+        return query
+
+    def sparse(self, n_features: int) -> Any:
+        """Return the values as a CSR matrix."""
+        starts = np.concatenate([[0], np.cumsum(self.column("length"))])
+        return csr_of(self.column("value"), self.column("index"), starts, n_features)
+
+    def dense(self, n_features: int) -> NDArray[Any]:
+        """Return the values as an array."""
+        parts = [block.dense(n_features) for block in self._blocks]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def iter_libsvm(
@@ -150,6 +216,15 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
         Whether indices start at 0.
     query_id : array-like of int, optional
         Written as ``qid:``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.io import dump_libsvm, load_libsvm
+    >>> dump_libsvm(np.array([[0.0, 1.5], [2.0, 0.0]]), [1, -1], "data.svm")
+    >>> print(open("data.svm").read().rstrip())
+    1 2:1.5
+    -1 1:2
     """
     X = as_samples(X, dtypes=(np.float64, np.float32), min_samples=0)
     n = X.shape[0]
@@ -167,15 +242,6 @@ def dump_libsvm(X: Any, y: Any, path: Path, *, zero_based: bool = False, query_i
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------
-
-_COLUMNS = ("label", "query", "length", "index", "value")
-
-Block = _core.LibsvmBlock32 | _core.LibsvmBlock64
-
-
-def _joined(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
 
 def check_n_features(n_features: Any) -> int | None:
     """Return `n_features` as an int, at most the largest 32-bit index."""
@@ -209,8 +275,9 @@ def read_blocks(
     strict: bool,
     n_jobs: int | None,
     whole: bool = False,
+    watch: Watch | None = None,
 ) -> Iterator[Block]:
-    """Yield the columns of the file in blocks."""
+    """Yield the columns of the file in blocks. `watch` is called with the open file after every block."""
     read: Any = _core.read_libsvm32 if check_dtype(dtype) == np.float32 else _core.read_libsvm64
     options = {
         "zero_based": bool(zero_based),
@@ -220,7 +287,7 @@ def read_blocks(
     }
     line, name, has_query = 1, source_name(path), None
     try:
-        for text in _texts(path, whole):
+        for text in _texts(path, whole, watch):
             try:
                 block = read(np.frombuffer(text, dtype=np.uint8), first_line=line, **options)
             except ValueError as error:
@@ -244,30 +311,38 @@ def source_name(path: Source) -> str:
     return str(getattr(path, "name", "<file>"))
 
 
-def _texts(path: Source, whole: bool) -> Iterator[Any]:
+def _texts(path: Source, whole: bool, watch: Watch | None = None) -> Iterator[Any]:
     """Yield the text in blocks of complete lines; in larger ones if `whole`, which saves copies.
 
     The file is not mapped into memory: reading a map of a file that another process truncates ends the program.
     """
     if not isinstance(path, str | os.PathLike):
-        yield from _line_blocks(path, READ_BYTES)
+        yield from _line_blocks(path, READ_BYTES, path, watch)
         return
     name = os.fspath(path)
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    opener = openers.get(os.path.splitext(name)[1], open)
-    with opener(name, "rb") as file:
+    decompressors: dict[str, Any] = {".gz": lambda file: gzip.GzipFile(fileobj=file), ".bz2": bz2.BZ2File}
+    decompress = decompressors.get(os.path.splitext(name)[1])
+    with open(name, "rb") as file:
+        if decompress is not None:
+            with decompress(file) as text:
+                yield from _line_blocks(text, READ_BYTES, file, watch)
+            return
         size = READ_BYTES
-        if whole and opener is open:  # memory of the requested size is allocated before the file is read
+        if whole:  # memory of the requested size is allocated before the file is read
             size = max(READ_BYTES, min(os.fstat(file.fileno()).st_size + 1, WHOLE_BYTES))
-        yield from _line_blocks(file, size)
+        yield from _line_blocks(file, size, file, watch)
 
 
-def _line_blocks(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """Yield complete lines in blocks of at least `size` bytes."""
+def _line_blocks(
+    file: IO[bytes], size: int, source: IO[bytes] | None = None, watch: Watch | None = None
+) -> Iterator[bytes]:
+    """Yield complete lines in blocks of at least `size` bytes; `source` is the file itself, compressed or not."""
     rest: list[bytes] = []  # of a line that is not complete; joined once, because it may be long
     empty = True
     while block := file.read(size):
         empty = False
+        if watch is not None:
+            watch(source)
         cut = block.rfind(b"\n") + 1
         if cut:
             yield b"".join([*rest, block[:cut]])
@@ -277,12 +352,6 @@ def _line_blocks(file: IO[bytes], size: int) -> Iterator[bytes]:
     last = b"".join(rest)
     if last or empty:
         yield last
-
-
-def _queries(query: NDArray[np.int64], labels: NDArray[Any], path: Source) -> NDArray[np.int64]:
-    if len(query) != len(labels):
-        raise ValueError(f"{source_name(path)} has lines without qid: use query_id=False")
-    return query
 
 
 def csr_of(values: Any, indices: Any, starts: Any, features: int) -> Any:

@@ -69,6 +69,15 @@ def map_libsvm(
     ------
     ValueError
         If a line is malformed, or if the file changes while it is read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.io import dump_libsvm, map_libsvm
+    >>> dump_libsvm(np.array([[0.0, 1.5], [2.0, 0.0]]), [1, -1], "data.svm")
+    >>> X, y = map_libsvm("data.svm", "data.arrays")
+    >>> X.shape, y
+    ((2, 2), array([ 1., -1.]))
     """
     n_features = check_n_features(n_features)
     place, name, dtype = Folder(folder), os.fspath(path), check_dtype(dtype)

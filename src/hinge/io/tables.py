@@ -7,13 +7,15 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.io.libsvm import Source, source_name
+from hinge.io.libsvm import READ_BYTES, Source, source_name
+from hinge.io.progress import Watch, reading
 from hinge.io.replacement import Path, replacing
 
 #: A column by its name, or by its number from 1, negative from the end.
@@ -62,6 +64,7 @@ def load_table(
     format: str | None = None,
     delimiter: str | None = None,
     header: bool = True,
+    verbose: bool = False,
 ) -> Table:
     """Read samples and targets from a CSV or Parquet file. Needs pyarrow (the extra `tables`).
 
@@ -84,6 +87,8 @@ def load_table(
         Delimiter of a CSV file; a tab for names with the ending .tsv, else a comma.
     header : bool, default=True
         Whether the first line of a CSV file has the names of the columns; without it they are "1", "2", ...
+    verbose : bool, default=False
+        Whether to show a progress line with the megabytes that were read and the remaining time.
 
     Returns
     -------
@@ -106,7 +111,8 @@ def load_table(
     >>> X.tolist(), y.tolist()
     ([[1.5, 2.0], [3.0, 0.5]], ['rose', 'tulip'])
     """
-    reader = _reader(path, format, delimiter, header)
+    with reading(source_name(path)) if verbose else nullcontext() as watch:
+        reader = _reader(path, format, delimiter, header, watch)
     roles = {"target": target, "sample_weight": sample_weight, "query_id": query_id}
     special = {role: reader.position(column, role) for role, column in roles.items() if column is not None}
     left_out = {*special.values(), *(reader.position(column, "drop") for column in drop)}
@@ -186,34 +192,49 @@ def _pyarrow(module: str) -> Any:
     return {"pyarrow": pyarrow, "pyarrow.csv": pyarrow.csv, "pyarrow.parquet": pyarrow.parquet}[module]
 
 
-def _reader(path: Source, format: str | None, delimiter: str | None, header: bool) -> _Reader:
+def _reader(
+    path: Source, format: str | None, delimiter: str | None, header: bool, watch: Watch | None
+) -> _Reader:
     name = source_name(path)
     kind = format or format_of(name)
     if kind not in ("csv", "parquet"):
         raise ValueError(f"format={format!r} of {name} must be 'csv' or 'parquet'")
     if kind == "parquet":
-        return _Reader(name, _read_parquet(path, name), None)
+        return _Reader(name, _read_parquet(path, name, watch), None)
     tab = name.lower().endswith((".tsv", ".tsv.gz"))
-    text = _read_bytes(path)
+    text = _read_bytes(path, watch)
     table = _read_csv(text, name, delimiter or ("\t" if tab else ","), header)
     return _Reader(name, table, _Lines(text, header))
 
 
-def _read_bytes(path: Source) -> bytes:
+def _read_bytes(path: Source, watch: Watch | None) -> bytes:
     if not isinstance(path, str | os.PathLike):
-        return path.read()
-    opener: Any = gzip.open if os.fspath(path).lower().endswith(".gz") else open
+        return _content(path, path, watch)
     try:
-        with opener(path, "rb") as file:
-            content: bytes = file.read()
-            return content
+        with open(path, "rb") as file:
+            if not os.fspath(path).lower().endswith(".gz"):
+                return _content(file, file, watch)
+            with gzip.GzipFile(fileobj=file) as text:
+                return _content(text, file, watch)
     except (EOFError, gzip.BadGzipFile) as error:
         raise ValueError(f"{os.fspath(path)}: the compressed file is damaged or cut off ({error})") from None
 
 
-def _read_parquet(path: Source, name: str) -> Any:
+def _content(file: Any, source: Any, watch: Watch | None) -> bytes:
+    """Return the rest of a file; `watch` is called with `source`, the file itself, after every block."""
+    if watch is None:
+        content: bytes = file.read()
+        return content
+    blocks = []
+    while block := file.read(READ_BYTES):
+        blocks.append(block)
+        watch(source)
+    return b"".join(blocks)
+
+
+def _read_parquet(path: Source, name: str, watch: Watch | None) -> Any:
     pa, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
-    content = _read_bytes(path)
+    content = _read_bytes(path, watch)
     try:
         return parquet.read_table(pa.BufferReader(content))
     except pa.ArrowException as error:

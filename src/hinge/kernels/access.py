@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hinge import _core
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Array, Data, Kernel
 from hinge.kernels.custom import Precomputed
-from hinge.kernels.direct import LARGEST_FACTOR, DirectAccess, exact_product
+from hinge.kernels.direct import LARGEST_FACTOR, DirectAccess, blocks_until, exact_product
 from hinge.kernels.distances import row_blocks
 from hinge.kernels.functions import RBF, Laplacian, Linear, Sigmoid
 from hinge.kernels.memory import cache_bytes
@@ -59,8 +59,11 @@ class Access(Protocol):
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         """K v and bounds on the errors of its entries: one for each entry, or one for all."""
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        """The same with smaller errors, from the formula of the kernel; slower."""
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
+        """The same with smaller errors, from the formula of the kernel; slower.
+
+        Raises a TimeoutError if it would not be complete at the deadline, a time of `time.monotonic`.
+        """
 
     def factor(self) -> Data:
         """Return Z with K = ZZᵀ, or raise ValueError if no such factor is available."""
@@ -114,10 +117,10 @@ class GramAccess:
         """Return a bound on the errors of K v, for any order of summation."""
         return product_error(self.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         if self.kernel.nodes() is not None:
-            return DirectAccess(self.kernel, self.data).bounded_matvec(v)
-        return stored_product(self, v)
+            return DirectAccess(self.kernel, self.data).bounded_matvec(v, deadline)
+        return stored_product(self, v, deadline)
 
     def factor(self) -> Data:
         if not isinstance(self.kernel, Linear):
@@ -222,10 +225,11 @@ class SubsetAccess:
         """Return a bound on the errors of K v, for any order of summation."""
         return product_error(self.whole.gram.value_error(), self.largest(), np.asarray(v, dtype=np.float64))
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         if self.whole.kernel.nodes() is not None:
-            return DirectAccess(self.whole.kernel, self.whole.data, self.index.astype(np.intp)).bounded_matvec(v)
-        return stored_product(self, v)
+            direct = DirectAccess(self.whole.kernel, self.whole.data, self.index.astype(np.intp))
+            return direct.bounded_matvec(v, deadline)
+        return stored_product(self, v, deadline)
 
     def factor(self) -> Data:
         return self.whole.factor()[self.index]
@@ -274,12 +278,12 @@ def product_error(value_error: float, largest: float, v: Array) -> Array:
     return np.array([1.01 * (value_error + sums) * float(np.add.reduce(np.abs(v)))])
 
 
-def stored_product(access: Access, v: ArrayLike) -> tuple[Array, Array]:
+def stored_product(access: Access, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
     """Return K v and bounds on its errors for a matrix that is defined by its stored values."""
     v = np.asarray(v, dtype=np.float64)
     used = np.flatnonzero(v)
     f, error = np.zeros(access.n), np.zeros(access.n)
-    for rows in row_blocks(access.n, max(len(used), 1)):
+    for rows in blocks_until(deadline, access.n, max(len(used), 1)):
         f[rows], error[rows] = exact_product(access.block(np.arange(access.n)[rows], used), v[used])
     return f, error
 

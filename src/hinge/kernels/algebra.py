@@ -36,6 +36,15 @@ class Kernel(ABC):
 
     ``kernel(X, Z)`` is the matrix of its values, ``kernel.diag(X)`` the vector k(xᵢ, xᵢ).
     Kernels can be added and multiplied: ``RBF(0.5) + 2 * Linear()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF, Kernel, Linear
+    >>> kernel = RBF(0.5) + 2 * Linear()
+    >>> isinstance(kernel, Kernel), kernel(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+    (True, array([[0.607],
+           [3.   ]]))
     """
 
     __array_ufunc__ = None  # makes np.float64(2) * kernel call __rmul__
@@ -142,7 +151,16 @@ class Combination(Kernel):
 
 @dataclass(frozen=True)
 class Sum(Combination):
-    """k(x, z) = Σ kₚ(x, z)"""
+    """k(x, z) = Σ kₚ(x, z)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF, Linear, Sum
+    >>> kernel = Sum((RBF(0.5), Linear()))
+    >>> kernel == RBF(0.5) + Linear(), kernel(np.array([[1.0]]), np.array([[1.0]]))
+    (True, array([[2.]]))
+    """
 
     parts: tuple[Kernel, ...]
     operator = "sum"
@@ -174,7 +192,16 @@ class Sum(Combination):
 
 @dataclass(frozen=True)
 class Product(Combination):
-    """k(x, z) = Π kₚ(x, z)"""
+    """k(x, z) = Π kₚ(x, z)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF, Linear, Product
+    >>> kernel = Product((RBF(0.5), Linear()))
+    >>> kernel == RBF(0.5) * Linear(), kernel(np.array([[2.0]]), np.array([[2.0]]))
+    (True, array([[4.]]))
+    """
 
     parts: tuple[Kernel, ...]
     operator = "product"
@@ -207,7 +234,16 @@ class Product(Combination):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """k(x, z) = c k₁(x, z), c > 0"""
+    """k(x, z) = c k₁(x, z), c > 0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Linear, Scaled
+    >>> kernel = Scaled(3.0, Linear())
+    >>> kernel == 3.0 * Linear(), kernel(np.array([[2.0]]), np.array([[2.0]]))
+    (True, array([[12.]]))
+    """
 
     multiple: float
     kernel: Kernel

@@ -23,6 +23,17 @@ class Precomputed(Kernel):
 
     Training takes the square matrix of all training samples. Prediction takes one row per new sample and one column
     per training sample.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.kernels import RBF
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> K = RBF(1.0)(X, X)
+    >>> model = hinge.SVC(kernel="precomputed").fit(K, y)
+    >>> bool(abs(model.decision_function(K) - hinge.SVC(gamma=1.0).fit(X, y).decision_function(X)).max() < 1e-6)
+    True
     """
 
     combinable: ClassVar[bool] = False
@@ -49,7 +60,17 @@ class Precomputed(Kernel):
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """k(x, z) by a Python function: ``function(X, Z)`` returns the matrix of values, as in scikit-learn."""
+    """k(x, z) by a Python function: ``function(X, Z)`` returns the matrix of values, as in scikit-learn.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.kernels import FunctionKernel
+    >>> from sklearn.metrics.pairwise import chi2_kernel
+    >>> model = hinge.SVC(kernel=FunctionKernel(chi2_kernel)).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    >>> model.predict([[0.2, 0.8]])
+    array([0])
+    """
 
     function: Callable[[Data, Data], Data]
 

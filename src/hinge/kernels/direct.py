@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +23,12 @@ LARGEST_FACTOR = 1.000001
 
 #: Columns whose products with a vector are summed in double precision; sums of such blocks are added in double-double.
 SUMMED_COLUMNS = 8
+
+#: With a deadline, the first block of a product has this many rows; its time is an estimate for the others.
+TIMED_ROWS = 32
+
+#: Estimated seconds of a product in double-double arithmetic, for each stored entry of the matrix.
+DOUBLE_DOUBLE_SECONDS = 1e-7
 
 
 @dataclass(frozen=True)
@@ -79,18 +87,22 @@ class DirectAccess:
         blocks = (np.arange(self.n)[rows] for rows in row_blocks(self.n, max(len(used), 1)))
         return np.concatenate([self.block(rows, used) @ v[used] for rows in blocks])
 
-    def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def bounded_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         """Return K v and bounds on the rounding errors of its entries.                        docs/math (612)
 
         Sums over blocks of columns are added in double-double arithmetic. The product with a linear kernel matrix is
-        X(Xᵀv), computed in double-double arithmetic, and so is the product with a precomputed matrix.
+        X(Xᵀv), computed in double-double arithmetic, and so is the product with a precomputed matrix. Raises a
+        TimeoutError if the product would not be complete at the `deadline`, a time of `time.monotonic`.
         """
         v = np.asarray(v, dtype=np.float64)
         if isinstance(self.kernel, Linear):
+            stored = self._samples.nnz if sp.issparse(self._samples) else self._samples.size
+            if deadline is not None and time.monotonic() + 2 * DOUBLE_DOUBLE_SECONDS * stored > deadline:
+                raise TimeoutError
             return self._linear_product(v)
         used = np.flatnonzero(v)
         f, error = np.zeros(self.n), np.zeros(self.n)
-        for rows in row_blocks(self.n, max(len(used), 1)):
+        for rows in blocks_until(deadline, self.n, max(len(used), 1)):
             index = np.arange(self.n)[rows]
             if isinstance(self.kernel, Precomputed):
                 f[rows], error[rows] = exact_product(self.block(index, used), v[used])
@@ -99,9 +111,9 @@ class DirectAccess:
                 f[rows], error[rows] = bounded_product(values, errors, v[used])
         return f, error
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         """Return the result of `bounded_matvec`."""
-        return self.bounded_matvec(v)
+        return self.bounded_matvec(v, deadline)
 
     def _linear_product(self, v: Array) -> tuple[Array, Array]:
         X = self._samples.astype(np.float64)
@@ -116,6 +128,23 @@ class DirectAccess:
 
     def factor(self) -> Data:
         raise ValueError("DirectAccess has no factor; use open_access(kernel, X).factor()")
+
+
+def blocks_until(deadline: float | None, n: int, width: int) -> Iterator[slice]:
+    """Yield the slices of `row_blocks`; raise a TimeoutError as soon as the others would not end before the deadline.
+
+    The caller computes a block before it asks for the next one.
+    """
+    began, first = time.monotonic(), min(TIMED_ROWS, n) if deadline is not None else 0
+    if first:
+        yield slice(0, first)
+    for rows in row_blocks(n - first, width):
+        done = first + rows.start
+        if deadline is not None:
+            now = time.monotonic()
+            if now + (now - began) * (n - done) / max(done, 1) > deadline:
+                raise TimeoutError
+        yield slice(done, first + rows.stop)
 
 
 def largest_entry(diagonal: Array) -> float:

@@ -57,7 +57,16 @@ def dots(X: Data, Z: Data) -> Array:
 
 def bounded_dots(X: Data, Z: Data) -> tuple[Array, Array]:
     """xᵢ·zⱼ and bounds on the rounding errors: |xᵢ|·|zⱼ| times the number of operations."""
-    return dots(X, Z), 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 2) * dots(abs(X), abs(Z))
+    return dots(X, Z), 1.01 * UNIT_ROUNDOFF * (_terms(X, Z) + 2) * dots(abs(X), abs(Z))
+
+
+def _terms(X: Data, Z: Data) -> int:
+    """Return a bound on the number of features in which a row of X or a row of Z is not zero.
+
+    Zeros have no rounding errors.
+    """
+    counts = (int(np.diff(side.indptr).max(initial=0)) if sparse.issparse(side) else side.shape[1] for side in (X, Z))
+    return min(X.shape[1], sum(counts))
 
 
 def squared_norms(X: Data) -> Array:
@@ -88,7 +97,7 @@ def _squared_distances(X: Data, Z: Data, error: Array | None) -> Array:
     center = Z.mean(axis=0) if dense and Z.shape[0] else 0.0
     centered = Z - center if dense else Z
     norms = squared_norms(centered)
-    out = np.empty((X.shape[0], Z.shape[0]))
+    out, terms = np.empty((X.shape[0], Z.shape[0])), _terms(X, Z)
     for rows in row_blocks(*out.shape):
         block = X[rows] - center if dense else X[rows]
         sums = norms + squared_norms(block)[:, None]
@@ -98,7 +107,7 @@ def _squared_distances(X: Data, Z: Data, error: Array | None) -> Array:
             cancelled[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = False
         out[rows][cancelled] = _from_differences(X[rows], Z, *np.nonzero(cancelled))
         if error is not None:  # (‖x‖ + ‖z‖)² ≤ 2 (‖x‖² + ‖z‖²); differences have a relative error
-            operations = 1.01 * UNIT_ROUNDOFF * (X.shape[1] + 12)
+            operations = 1.01 * UNIT_ROUNDOFF * (terms + 12)
             error[rows] = operations * np.where(cancelled, out[rows], 2.0 * sums)
     if same:
         np.fill_diagonal(out, 0.0)

@@ -39,7 +39,15 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)  # relative differences below th
 @register("linear")
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """k(x, z) = x·z"""
+    """k(x, z) = x·z
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
 
     psd: ClassVar[bool | None] = True
 
@@ -93,6 +101,13 @@ class Polynomial(GammaKernel):
     """k(x, z) = (γ x·z + c₀)ᵈ, homogeneous when c₀ = 0.
 
     Positive semidefinite for integer d and c₀ ≥ 0. A fractional d requires γ x·z + c₀ > 0 for all samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Polynomial
+    >>> Polynomial(degree=2, gamma=1.0, coef0=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
     """
 
     degree: float = 3
@@ -132,14 +147,23 @@ class Polynomial(GammaKernel):
 @register("rbf")
 @dataclass(frozen=True)
 class RBF(DistanceKernel):
-    """k(x, z) = exp(−γ‖x − z‖²)"""
+    """k(x, z) = exp(−γ‖x − z‖²)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> RBF(0.5)(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+    array([[0.607],
+           [1.   ]])
+    """
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True
     strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return np.exp(-self._gamma * squared_distances(*pair(X, Z)))
+        return np.exp(-scaled(self._gamma, squared_distances(*pair(X, Z))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         return _bounded_decay(self._gamma, *bounded_squared_distances(*pair(X, Z)))
@@ -151,7 +175,15 @@ class RBF(DistanceKernel):
 @register("sigmoid")
 @dataclass(frozen=True)
 class Sigmoid(GammaKernel):
-    """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general"""
+    """k(x, z) = tanh(γ x·z + c₀), not positive semidefinite in general
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.5)(np.array([[1.0]]), np.array([[1.0], [2.0]])).round(3)
+    array([[0.462, 0.762]])
+    """
 
     gamma: Gamma = "scale"
     coef0: float = 0.0
@@ -178,14 +210,23 @@ class Sigmoid(GammaKernel):
 @register("laplacian")
 @dataclass(frozen=True)
 class Laplacian(DistanceKernel):
-    """k(x, z) = exp(−γ‖x − z‖₁)"""
+    """k(x, z) = exp(−γ‖x − z‖₁)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import Laplacian
+    >>> Laplacian(0.5)(np.array([[0.0], [1.0]]), np.array([[1.0]])).round(3)
+    array([[0.607],
+           [1.   ]])
+    """
 
     gamma: Gamma = "scale"
     psd: ClassVar[bool | None] = True
     strictly_positive: ClassVar[bool] = True
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return np.exp(-self._gamma * l1_distances(*pair(X, Z)))
+        return np.exp(-scaled(self._gamma, l1_distances(*pair(X, Z))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         X, Z = pair(X, Z)
@@ -203,11 +244,16 @@ def _bounded_affine(X: Data, Z: Data | None, gamma: float, coef0: float) -> tupl
     return scaled + coef0, gamma * error + 3 * UNIT_ROUNDOFF * (np.abs(scaled) + abs(coef0))
 
 
+def scaled(gamma: float, distance: Array) -> Array:
+    """γ t for t ≥ 0; zero for γ = 0, also where the distance overflows."""
+    return gamma * distance if gamma else np.zeros_like(distance)
+
+
 def _bounded_decay(gamma: float, distance: Array, error: Array) -> tuple[Array, Array]:
     """exp(−γ t) and bounds on the rounding errors, where t has the given error."""
-    argument = gamma * distance
+    argument = scaled(gamma, distance)
     values = np.exp(-argument)
-    exponent = gamma * error + 2 * UNIT_ROUNDOFF * argument
+    exponent = scaled(gamma, error) + 2 * UNIT_ROUNDOFF * argument
     with np.errstate(over="ignore"):
         radius = np.minimum(np.maximum(values, SMALLEST_NORMAL) * (np.expm1(exponent) + FUNCTION_ERROR), 1.0)
     underflown = values < SMALLEST_NORMAL  # the value of the smallest possible distance is a bound

@@ -76,8 +76,8 @@ class PairAccess:
     def bounded_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
         return self._differences(v, *self.base.bounded_matvec(self.coefficients(v)))
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
-        return self._differences(v, *self.base.accurate_matvec(self.coefficients(v)))
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
+        return self._differences(v, *self.base.accurate_matvec(self.coefficients(v), deadline))
 
     def _differences(self, v: ArrayLike, f: Array, error: Array) -> tuple[Array, Array]:
         """Differences of f and bounds on their errors, including those of the coefficients of samples."""

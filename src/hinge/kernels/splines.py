@@ -19,7 +19,7 @@ from hinge.kernels.distances import (
     row_blocks,
     squared_distances,
 )
-from hinge.kernels.functions import DistanceKernel, Gamma, GammaKernel
+from hinge.kernels.functions import DistanceKernel, Gamma, GammaKernel, scaled
 
 MAX_SPLINE_DEGREE = 15  # larger degrees are rejected: their closed form loses too many digits
 
@@ -39,6 +39,13 @@ class BSpline(GammaKernel):
 
     With one feature the kernel is positive semidefinite. With more features a radial B-spline is not, in general, and
     ``psd`` is None. The diagonal is B_q(0): 1 for q = 1, ⅔ for q = 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import BSpline
+    >>> BSpline(degree=1)(np.array([[0.0]]), np.array([[0.0], [0.5], [2.0]]))
+    array([[1. , 0.5, 0. ]])
     """
 
     degree: int = 3
@@ -50,14 +57,14 @@ class BSpline(GammaKernel):
         _check_spline_degree(self.degree)
 
     def __call__(self, X: Data, Z: Data | None = None) -> Array:
-        return bspline(int(self.degree), np.sqrt(self._gamma * squared_distances(*pair(X, Z))))
+        return bspline(int(self.degree), np.sqrt(scaled(self._gamma, squared_distances(*pair(X, Z)))))
 
     def bounded(self, X: Data, Z: Data | None = None) -> tuple[Array, Array]:
         squared, error = bounded_squared_distances(*pair(X, Z))
-        q, t = int(self.degree), np.sqrt(self._gamma * squared)
-        smaller = np.sqrt(self._gamma * np.maximum(squared - error, 0.0))  # the slope of B_q is at most 1
+        q, t = int(self.degree), np.sqrt(scaled(self._gamma, squared))
+        smaller = np.sqrt(scaled(self._gamma, np.maximum(squared - error, 0.0)))  # the slope of B_q is at most 1
         rounding = FUNCTION_ERROR * t + _spline_rounding(q)
-        return bspline(q, t), np.sqrt(self._gamma * (squared + error)) - smaller + rounding
+        return bspline(q, t), np.sqrt(scaled(self._gamma, squared + error)) - smaller + rounding
 
     def diag(self, X: Data) -> Array:
         return np.full(pair(X, None)[0].shape[0], bspline(int(self.degree), np.zeros(1))[0])
@@ -73,6 +80,13 @@ class ProductBSpline(DistanceKernel):
 
     B_q is that of `BSpline`. The kernel is positive semidefinite for any number of features, and 1 at x = z. It is zero
     if one feature differs by (q + 1)/(2√γ) or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import ProductBSpline
+    >>> ProductBSpline(degree=3, gamma=1.0)(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]))
+    array([[1.  , 0.25]])
     """
 
     degree: int = 3

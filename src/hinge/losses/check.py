@@ -16,7 +16,13 @@ ROUNDING = 1e-6
 
 
 def check_loss(loss: Loss) -> None:
-    """Raise a ValueError that names the first inconsistency of `loss`, if there is one."""
+    """Raise a ValueError that names the first inconsistency of `loss`, if there is one.
+
+    Examples
+    --------
+    >>> from hinge.losses import Huber, check_loss
+    >>> check_loss(Huber(sigma=2.0))
+    """
     name = f"loss={loss!r}"
     z = ARGUMENTS
     value, slope = (_evaluate(loss, what, z, name) for what in ("value", "derivative"))

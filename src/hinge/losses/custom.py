@@ -15,7 +15,24 @@ REQUIRED_METHODS = ("value", "derivative", "conjugate")
 
 @dataclass(frozen=True)
 class CustomLoss(Loss):
-    """Loss that calls the methods of a user's object; missing ones are computed from the three required methods."""
+    """Loss that calls the methods of a user's object; missing ones are computed from the three required methods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> from hinge.losses import CustomLoss
+    >>> class HalfSquare:
+    ...     value = staticmethod(lambda z: 0.5 * z**2)
+    ...     derivative = staticmethod(lambda z: z)
+    ...     conjugate = staticmethod(lambda s: 0.5 * s**2)
+    >>> CustomLoss(HalfSquare(), "residual").value([-2.0, 0.0, 1.0])
+    array([2. , 0. , 0.5])
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> model, same = (hinge.SVR(loss=loss).fit(X, X[:, 0]) for loss in (HalfSquare(), "gaussian"))
+    >>> bool(abs(model.predict(X) - same.predict(X)).max() < 1e-4)
+    True
+    """
 
     functions: Any
     form: Form  # type: ignore[misc]

@@ -53,6 +53,15 @@ class Loss(ABC):
     All methods are elementwise: they return an array of the shape of their argument. A subclass must define `form`,
     `value`, `derivative` and `conjugate`. The other methods have slower default implementations. `check_loss` checks
     that the functions are consistent.
+
+    Examples
+    --------
+    >>> from hinge.losses import Hinge, Loss
+    >>> loss = Hinge()
+    >>> isinstance(loss, Loss), loss.form
+    (True, 'margin')
+    >>> loss.value([0.0, 1.0, 2.0]), loss.derivative([0.0, 2.0])
+    (array([1., 0., 0.]), array([-1.,  0.]))
     """
 
     form: ClassVar[Form]

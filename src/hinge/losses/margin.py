@@ -74,7 +74,14 @@ class QuadraticMarginLoss(Loss):
 @register("hinge")
 @dataclass(frozen=True)
 class Hinge(QuadraticMarginLoss):
-    """max(0, 1 − m)"""
+    """max(0, 1 − m)
+
+    Examples
+    --------
+    >>> from hinge.losses import Hinge
+    >>> Hinge().value([-1.0, 0.5, 2.0])
+    array([2. , 0.5, 0. ])
+    """
 
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
@@ -84,7 +91,14 @@ class Hinge(QuadraticMarginLoss):
 @register("squared_hinge")
 @dataclass(frozen=True)
 class SquaredHinge(QuadraticMarginLoss):
-    """max(0, 1 − m)²"""
+    """max(0, 1 − m)²
+
+    Examples
+    --------
+    >>> from hinge.losses import SquaredHinge
+    >>> SquaredHinge().value([-1.0, 0.5, 2.0])
+    array([4.  , 0.25, 0.  ])
+    """
 
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
@@ -94,7 +108,14 @@ class SquaredHinge(QuadraticMarginLoss):
 @register("modified_huber")
 @dataclass(frozen=True)
 class ModifiedHuber(QuadraticMarginLoss):
-    """max(0, 1 − m)² for m ≥ −1, and −4m below."""
+    """max(0, 1 − m)² for m ≥ −1, and −4m below.
+
+    Examples
+    --------
+    >>> from hinge.losses import ModifiedHuber
+    >>> ModifiedHuber().value([-2.0, 0.5, 2.0])
+    array([8.  , 0.25, 0.  ])
+    """
 
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
@@ -108,6 +129,12 @@ class HuberizedHinge(QuadraticMarginLoss):
 
     With ρ = 1 + ε and h = 2ε it is h times the loss (5.5), which is `SmoothedHinge`. The default is a hinge that is
     smooth between the margins 0.9 and 1.1. Slopes are at most h in absolute value.
+
+    Examples
+    --------
+    >>> from hinge.losses import HuberizedHinge
+    >>> HuberizedHinge(rho=1.0, h=1.0).value([-1.0, 0.5, 2.0])
+    array([1.5  , 0.125, 0.   ])
     """
 
     rho: float = 1.1
@@ -128,6 +155,12 @@ class SmoothedHinge(QuadraticMarginLoss):
     """(1 + ε − m)² / 4ε for |1 − m| ≤ ε, and the hinge loss outside this interval.      Karasuyama (5.5)
 
     The slope is −1 below 1 − ε, so that the loss tends to the hinge loss for ε → 0.
+
+    Examples
+    --------
+    >>> from hinge.losses import SmoothedHinge
+    >>> SmoothedHinge(epsilon=0.5).value([-1.0, 1.0, 2.0])
+    array([2.   , 0.125, 0.   ])
     """
 
     epsilon: float = 0.1
@@ -144,7 +177,14 @@ class SmoothedHinge(QuadraticMarginLoss):
 @register("logistic")
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + exp(−m));  φ*(−a) = a log a + (1 − a) log(1 − a) for 0 ≤ a ≤ 1."""
+    """log(1 + exp(−m));  φ*(−a) = a log a + (1 − a) log(1 − a) for 0 ≤ a ≤ 1.
+
+    Examples
+    --------
+    >>> from hinge.losses import Logistic
+    >>> Logistic().value([-1.0, 0.0, 1.0]).round(3)
+    array([1.313, 0.693, 0.313])
+    """
 
     form: ClassVar[Form] = "margin"
 
@@ -180,7 +220,14 @@ class Logistic(Loss):
 @register("exponential")
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """exp(−m), the loss of boosting;  φ*(−a) = a log a − a for a ≥ 0.                    LwK Table 10.2"""
+    """exp(−m), the loss of boosting;  φ*(−a) = a log a − a for a ≥ 0.                    LwK Table 10.2
+
+    Examples
+    --------
+    >>> from hinge.losses import Exponential
+    >>> Exponential().value([-1.0, 0.0, 1.0]).round(3)
+    array([2.718, 1.   , 0.368])
+    """
 
     form: ClassVar[Form] = "margin"
 

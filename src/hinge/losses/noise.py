@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 
 #: Noise models by name.
 MODELS: dict[str, Any] = {
@@ -18,8 +18,8 @@ MODELS: dict[str, Any] = {
     "student_t3": stats.t(3),
 }
 
-#: Points of the distribution of the noise at which log|ξ| is averaged.
-MEAN_POINTS = 100_000
+#: The minimizer ν is computed up to this error; a smaller one is below the rounding errors of the variance.
+NU_TOL = 1e-9
 
 #: The minimization starts from the best of GRID_SIZE values between SMALLEST_NU and 1. A minimizer of at most twice
 #: SMALLEST_NU is returned as 0.
@@ -56,7 +56,9 @@ def nu_for_noise(noise: Any) -> float:
     values = np.linspace(SMALLEST_NU, 1.0, GRID_SIZE)
     best = float(values[np.argmin([_inefficiency(model, nu) for nu in values])])
     low, high = max(best - 1e-3, 1e-9), min(best + 1e-3, 1.0)
-    minimum = optimize.minimize_scalar(lambda nu: _inefficiency(model, nu), bounds=(low, high), method="bounded")
+    minimum = optimize.minimize_scalar(
+        lambda nu: _inefficiency(model, nu), bounds=(low, high), method="bounded", options={"xatol": NU_TOL}
+    )
     candidates = {nu: _inefficiency(model, nu) for nu in (low, high)} | {float(minimum.x): float(minimum.fun)}
     nu = min(candidates, key=lambda nu: candidates[nu])
     return 0.0 if nu <= 2 * SMALLEST_NU else nu
@@ -88,9 +90,7 @@ def epsilon_for_noise(noise: Any, scale: float = 1.0) -> float:
 def mean_log_size(noise: Any) -> float:
     """Return the mean of log|ξ|, by which the mean of log|s ξ| differs from log s."""
     model = _model(noise)
-    levels = (np.arange(MEAN_POINTS) + 0.5) / MEAN_POINTS
-    size = np.abs(model.ppf(levels))
-    return float(np.mean(np.log(size[size > 0])))
+    return float(integrate.quad(lambda u: np.log(model.ppf(0.5 + 0.5 * u)), 0.0, 1.0, epsabs=1e-10, limit=200)[0])
 
 
 def _inefficiency(model: Any, nu: float) -> float:

@@ -87,7 +87,14 @@ def _check_epsilon(epsilon: Any) -> None:
 @register("epsilon_insensitive")
 @dataclass(frozen=True, eq=False)
 class EpsilonInsensitive(QuadraticResidualLoss):
-    """max(0, |r| − ε).  ε is a number, or one for each sample."""
+    """max(0, |r| − ε).  ε is a number, or one for each sample.
+
+    Examples
+    --------
+    >>> from hinge.losses import EpsilonInsensitive
+    >>> EpsilonInsensitive(epsilon=0.5).value([-2.0, 0.25, 1.0])
+    array([1.5, 0. , 0.5])
+    """
 
     epsilon: float | Array = 0.1
 
@@ -102,7 +109,14 @@ class EpsilonInsensitive(QuadraticResidualLoss):
 @register("squared_epsilon_insensitive")
 @dataclass(frozen=True, eq=False)
 class SquaredEpsilonInsensitive(QuadraticResidualLoss):
-    """max(0, |r| − ε)².  ε is a number, or one for each sample."""
+    """max(0, |r| − ε)².  ε is a number, or one for each sample.
+
+    Examples
+    --------
+    >>> from hinge.losses import SquaredEpsilonInsensitive
+    >>> SquaredEpsilonInsensitive(epsilon=0.5).value([-2.0, 0.25, 1.0])
+    array([2.25, 0.  , 0.25])
+    """
 
     epsilon: float | Array = 0.1
 
@@ -117,7 +131,14 @@ class SquaredEpsilonInsensitive(QuadraticResidualLoss):
 @register("laplace")
 @dataclass(frozen=True)
 class Laplace(QuadraticResidualLoss):
-    """|r|"""
+    """|r|
+
+    Examples
+    --------
+    >>> from hinge.losses import Laplace
+    >>> Laplace().value([-2.0, 0.0, 1.0])
+    array([2., 0., 1.])
+    """
 
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
@@ -127,7 +148,14 @@ class Laplace(QuadraticResidualLoss):
 @register("gaussian")
 @dataclass(frozen=True)
 class Gaussian(QuadraticResidualLoss):
-    """½ r²"""
+    """½ r²
+
+    Examples
+    --------
+    >>> from hinge.losses import Gaussian
+    >>> Gaussian().value([-2.0, 0.0, 1.0])
+    array([2. , 0. , 0.5])
+    """
 
     @property
     def quadratic_conjugate(self) -> QuadraticConjugate:
@@ -137,7 +165,14 @@ class Gaussian(QuadraticResidualLoss):
 @register("huber")
 @dataclass(frozen=True)
 class Huber(QuadraticResidualLoss):
-    """r² / (2σ) for |r| ≤ σ, and |r| − σ/2 beyond."""
+    """r² / (2σ) for |r| ≤ σ, and |r| − σ/2 beyond.
+
+    Examples
+    --------
+    >>> from hinge.losses import Huber
+    >>> Huber(sigma=1.0).value([-2.0, 0.5, 1.0])
+    array([1.5  , 0.125, 0.5  ])
+    """
 
     sigma: float = 1.0
 
@@ -211,7 +246,14 @@ class _Power(Loss):
 @register("polynomial")
 @dataclass(frozen=True)
 class PolynomialLoss(_Power):
-    """|r|^p / p, p > 1"""
+    """|r|^p / p, p > 1
+
+    Examples
+    --------
+    >>> from hinge.losses import PolynomialLoss
+    >>> PolynomialLoss(p=4.0).value([-2.0, 0.0, 1.0])
+    array([4.  , 0.  , 0.25])
+    """
 
     p: float = 2.0
 
@@ -225,7 +267,14 @@ class PolynomialLoss(_Power):
 @register("piecewise_polynomial")
 @dataclass(frozen=True)
 class PiecewisePolynomial(_Power):
-    """|r|^p / (p σ^(p−1)) for |r| ≤ σ, and |r| − σ (p − 1)/p beyond, p > 1"""
+    """|r|^p / (p σ^(p−1)) for |r| ≤ σ, and |r| − σ (p − 1)/p beyond, p > 1
+
+    Examples
+    --------
+    >>> from hinge.losses import PiecewisePolynomial
+    >>> PiecewisePolynomial(p=2.0, sigma=1.0).value([-2.0, 0.5, 1.0])
+    array([1.5  , 0.125, 0.5  ])
+    """
 
     p: float = 2.0
     sigma: float = 1.0

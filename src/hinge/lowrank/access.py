@@ -21,7 +21,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LowRankAccess:
-    """Access to LLᵀ in place of K, for all samples or for those in `index`."""
+    """Access to LLᵀ in place of K, for all samples or for those in `index`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA, LowRankAccess
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> factor = SGMA(rank=10, tol=0).fit(RBF(0.1), X)
+    >>> access = LowRankAccess(factor)
+    >>> bool(np.allclose(access.diagonal(), np.sum(factor.L**2, axis=1)))
+    True
+    """
 
     origin: Factor
     index: NDArray[np.intp] | None = None
@@ -76,7 +88,7 @@ class LowRankAccess:
         operations = unit * (self.n + self.origin.rank + 4)
         return self.matvec(v), 1.01 * operations * norms * float(norms @ np.abs(v))
 
-    def accurate_matvec(self, v: ArrayLike) -> tuple[Array, Array]:
+    def accurate_matvec(self, v: ArrayLike, deadline: float | None = None) -> tuple[Array, Array]:
         """Return the result of `bounded_matvec`."""
         return self.bounded_matvec(v)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge import _core
+from hinge.control import Counter, StepMonitor
 from hinge.kernels import RBF, Kernel, Laplacian, cross
 from hinge.kernels.samples import view
 from hinge.lowrank.row_blocks import RowBlocks, allocate
@@ -142,6 +143,7 @@ def make_columns(
     folder: str | None = None,
     half: bool = False,
     deadline: float | None = None,
+    progress: StepMonitor | None = None,
 ) -> Columns:
     """Compute K^mn and K^nn for given basis functions. K^mn is stored in a file if it exceeds the budget.
 
@@ -149,9 +151,10 @@ def make_columns(
     processors with float16 instructions.
     With a `deadline` (of `time.monotonic`) only the first columns are computed, as many as the time allows, but at
     least a few; `Columns.shape` then has fewer columns. For compiled kernels their number is estimated from the time of
-    a few rows, and all columns are computed at once, which is much faster than in strips.
+    a few rows, and all columns are computed at once, which is much faster than in strips. `progress` is called with the
+    number of rows that are done.
     """
-    source = Source(kernel, X, threads)
+    source = Source(kernel, X, threads, progress)
     half = half and isinstance(kernel, RBF | Laplacian) and _core.has_float16_loops()
     if deadline is not None and kernel.nodes() is not None:
         basis, deadline = basis[: _affordable(deadline, source, basis)], None
@@ -181,9 +184,13 @@ def _fill(source: Source, basis: NDArray[np.intp], values: Any) -> None:
         columns = source.columns(basis)
         for rows in RowBlocks(values).slices():
             values[rows] = columns(rows)
-    else:
-        x, z = view(source.X), view(source.X[basis])
-        _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(values), source.threads)
+        return
+    z = view(source.X[basis])
+    counter = Counter(source.progress, source.m, "rows of kernel values")
+    for rows in [slice(0, source.m)] if source.progress is None else RowBlocks(values).slices():
+        x = view(source.X[rows])
+        _core.kernel_columns(x.native, z.native, _core.Kernel(nodes), _bits(values[rows]), source.threads)
+        counter.advance(rows.stop - rows.start)
 
 
 def _affordable(deadline: float, source: Source, basis: NDArray[np.intp]) -> int:

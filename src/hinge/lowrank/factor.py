@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Kernel, Precomputed, cross
 from hinge.lowrank.row_blocks import RowBlocks, allocate
 from hinge.lowrank.source import Source
@@ -52,6 +53,18 @@ class Factor:
         True for the linear kernel, where L is X: there is no basis, and the coordinates are the features.
     complete : bool
         False if a time limit ended the selection of basis functions, or left out some of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> factor = SGMA(rank=40, tol=0).fit(RBF(0.1), X)
+    >>> bool(np.abs(np.diag(RBF(0.1)(X) - factor.L @ factor.L.T) - factor.residual).max() < 1e-6)
+    True
+    >>> factor.transform(X[:3]).shape == (3, len(factor.basis))
+    True
     """
 
     kernel: Kernel
@@ -145,12 +158,14 @@ def make_factor(
     diagonal = source.diagonal()
     residual = diagonal.copy()
     columns = source.columns(basis)
+    counter = Counter(source.progress, m, "rows of the factor")
     for rows in RowBlocks(L).slices():
         if n == 0:
             break
         block = scipy.linalg.solve_triangular(T, columns(rows).T, lower=True, check_finite=False, overwrite_b=True).T
         L[rows] = block
         residual[rows] -= np.einsum("ij,ij->i", block, block)
+        counter.advance(len(block))
     residual = np.maximum(residual, 0.0)
     residual[basis] = 0.0
     vectors = source.vectors(basis)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.control import Counter, StepMonitor
 from hinge.kernels import Kernel, Precomputed, cache_bytes
 from hinge.lowrank.factor import DEPENDENCE_TOL, Factor, make_factor
 from hinge.lowrank.source import Source
@@ -66,6 +67,7 @@ class _Selection(ABC):
         cache_size: float | str | None = None,
         folder: str | None = None,
         max_time: float | None = None,
+        progress: StepMonitor | None = None,
     ) -> Factor:
         """Select basis functions and compute the factor of the kernel matrix of X.
 
@@ -83,6 +85,9 @@ class _Selection(ABC):
         max_time : float, optional
             Seconds for the factor. Half of them are for the selection. If the factor of all selected basis functions
             would take longer, only the first ones are used, and `Factor.complete` is False.
+        progress : callable, optional
+            Called a few times a second with a dictionary: the numbers "done" and "total" of basis functions, then of
+            rows of L. `hinge.PathProgress` shows them.
         """
         self._check()
         if kernel.psd is False:
@@ -93,7 +98,7 @@ class _Selection(ABC):
         X = np.asarray(X) if not hasattr(X, "shape") else X
         if isinstance(kernel, Precomputed) and (X.ndim != 2 or X.shape[0] != X.shape[1]):
             raise ValueError(f"a precomputed kernel matrix must be square, got shape {X.shape}")
-        source = Source(kernel.resolve(X), X, threads)
+        source = Source(kernel.resolve(X), X, threads, progress)
         rng = np.random.default_rng(self.random_state)
         sampled = np.arange(source.m)
         if self.sample is not None and self.sample < source.m:
@@ -128,6 +133,7 @@ class _Residual:
         self.L = np.empty((self.rank, len(rows)))  # transposed: one row per basis function
         self.chosen: list[int] = []
         self.traces: list[float] = []
+        self.counter = Counter(source.progress, self.rank, "basis functions")
 
     @property
     def relative(self) -> float:
@@ -157,6 +163,7 @@ class _Residual:
         self.rest[j] = 0.0
         self.chosen.append(j)
         self.traces.append(self.relative)
+        self.counter.advance(note=f"residual {self.relative:.2e}")
 
     def result(self) -> tuple[NDArray[np.intp], Array]:
         return np.array(self.chosen, dtype=np.intp), np.array(self.traces)
@@ -187,6 +194,16 @@ class SGMA(_Selection):
         Number of rows, drawn at random, that are used for the selection; None for all rows. L and its residual always
         refer to all rows.
     random_state : int, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import SGMA
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> factor = SGMA(rank=30, tol=0).fit(RBF(0.1), X)
+    >>> factor.L.shape, bool(factor.residual_trace < 0.01 * factor.trace)
+    ((200, 30), True)
     """
 
     rank: int = 200
@@ -249,6 +266,16 @@ class PivotedCholesky(_Selection):
     rank, tol, sample, random_state
         As in `SGMA`.
     block : int, default=16
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import PivotedCholesky
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> factor = PivotedCholesky(rank=200, tol=1e-3).fit(RBF(0.1), X)
+    >>> bool(factor.residual_trace <= 1e-3 * factor.trace), len(factor.basis) < 50
+    (True, True)
     """
 
     rank: int = 200
@@ -296,6 +323,15 @@ class Nystrom(_Selection):
     ----------
     rank, tol, sample, random_state
         As in `SGMA`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.lowrank import Nystrom
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> len(Nystrom(rank=20).fit(RBF(0.1), X).basis)
+    20
     """
 
     rank: int = 200

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.control import StepMonitor
 from hinge.kernels import Kernel, Precomputed, cross
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ class Source:
     kernel: Kernel
     X: Any
     threads: int = 1
+    progress: StepMonitor | None = None
 
     @property
     def m(self) -> int:

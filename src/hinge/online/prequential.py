@@ -25,6 +25,16 @@ class Prequential:
     skipped : int
         Number of samples at the start that were learned without a prediction, because there was no model yet.
     seconds : float
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.online import prequential
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(500, noise=0.2, random_state=0)
+    >>> result = prequential(hinge.OnlineSVC(gamma=1.0), X, y, classes=[0, 1])
+    >>> len(result.losses) + result.skipped, bool(result.mean < 0.2)
+    (500, True)
     """
 
     predictions: NDArray[Any]

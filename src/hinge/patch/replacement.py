@@ -56,7 +56,17 @@ def patch_sklearn() -> None:
 
 
 def unpatch_sklearn() -> None:
-    """Restore the classes of scikit-learn in all modules. Existing objects do not change."""
+    """Restore the classes of scikit-learn in all modules. Existing objects do not change.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> import sklearn.svm
+    >>> hinge.patch_sklearn()
+    >>> hinge.unpatch_sklearn()
+    >>> sklearn.svm.SVC.__module__
+    'sklearn.svm._classes'
+    """
     _replace({new: old for old, new in REPLACEMENTS.items()})
 
 

@@ -3,10 +3,12 @@
 from hinge.paths.approximate import ApproximatePath, approximate_path
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts, PathError
-from hinge.paths.l1.lasso import LassoPath, ReweightedLasso, lasso_path, lasso_weight_path, reweighted_lasso
+from hinge.paths.l1.lasso import ReweightedLasso, lasso_path, lasso_weight_path, reweighted_lasso
+from hinge.paths.l1.lasso_path import LassoPath
 from hinge.paths.l1.linear_program import LPPath, lp_path
 from hinge.paths.one_vs_one import OneVsOnePaths, one_vs_one_paths
-from hinge.paths.path import PathModel, SolutionPath
+from hinge.paths.path import SolutionPath
+from hinge.paths.path_model import PathModel
 from hinge.paths.quadratic_loss.path import QuadraticLossPath
 from hinge.paths.quadratic_loss.tracking import quadratic_loss_path
 from hinge.paths.regularization import epsilon_path, nu_path, regularization_path, weight_path

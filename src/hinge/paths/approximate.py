@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR
-from hinge.kernels import Access, Kernel, Precomputed, cache_bytes, expand
+from hinge.kernels import Access, Kernel, Precomputed, cache_bytes
 from hinge.kernels.access import check_kernel_values
 from hinge.model import KernelModel
 from hinge.paths.engine import Progress, path_access, warn_convergence
-from hinge.paths.path import PathModel
+from hinge.paths.evaluation.table import coefficient_table, data_frame
+from hinge.paths.evaluation.values import as_values, decision_values, for_values
+from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
+from hinge.paths.path_model import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
 from hinge.problems import Array, ParametricProblem, Status, certify
@@ -23,17 +27,23 @@ from hinge.problems.parametric import proportional
 from hinge.solvers import Auto
 from hinge.validation import check_range, n_columns
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MIN_GAP = 1e-9  # smaller gaps are rejected: they are close to the rounding errors of the solutions at the knots
 MIN_KNOT_RATIO = 1 + 1e-6  # an interval with a smaller ratio of its ends is not divided
 MAX_ATTEMPTS = 8  # attempts to solve one knot; each divides the tolerance by 10, until the gap is small enough
 
 
 @dataclass(frozen=True)
-class ApproximatePath:
+class ApproximatePath(NamedFeatures):
     """Solution for every C with a relative duality gap of at most `gap`; returned by `approximate_path`.
 
     Between two knots the solution is interpolated. It remains feasible, and its gap is bounded by a parabola with known
     coefficients.                                                                docs/math (225)
+
+    Methods with an argument `C` accept a value or an array of values; the first axis of the result then corresponds to
+    the values.
 
     Attributes
     ----------
@@ -43,6 +53,15 @@ class ApproximatePath:
         Largest relative gap if the status is SOLVED; `gap_bound(C)` is a bound at C in any case.
     status : Status
         SOLVED, or why `gap` was not reached everywhere: TIME_LIMIT, or NUMERICAL if rounding errors prevent it.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0)
+    >>> isinstance(path, hinge.ApproximatePath), path.status.name
+    (True, 'SOLVED')
     """
 
     task: str
@@ -61,6 +80,7 @@ class ApproximatePath:
     norms: Array  # ‖w‖²
     products: Array  # ⟨w, w'⟩ of neighbouring knots
     status: Status = Status.SOLVED
+    feature_names: Any = None
 
     def _interval(self, C: float) -> tuple[int, float]:
         """Return the index of the interval between knots that contains C, and the relative position in it."""
@@ -70,52 +90,79 @@ class ApproximatePath:
         k = int(np.clip(np.searchsorted(self.knots, C, side="right") - 1, 0, len(self.knots) - 2))
         return k, float(np.clip((C - self.knots[k]) / (self.knots[k + 1] - self.knots[k]), 0.0, 1.0))
 
-    def gap_bound(self, C: float) -> float:
+    @for_values
+    def gap_bound(self, C: Any) -> float:
         """Return an upper bound on (primal − dual) / primal of the solution at C; at most `gap`."""
         k, s = self._interval(C)
         two = slice(k, k + 2)
         product = float(self.products[k])
         a, b, c = gap_parabola(self.knots[two], self.linear[two], self.losses[two], self.norms[two], product)
-        norm = (1 - s) ** 2 * self.norms[k] + 2 * s * (1 - s) * self.products[k] + s**2 * self.norms[k + 1]
+        norm = self._square(k, s)
         dual = (1 - s) * self.linear[k] + s * self.linear[k + 1] - 0.5 * norm
         bound = max(0.0, a + s * (b + s * c))
         return float(bound / max(dual + bound, np.finfo(float).tiny))
 
-    def coefficients(self, C: float) -> Array:
+    def _square(self, k: int, s: float) -> float:
+        """Return ‖w‖² between two knots."""
+        cross_term = 2 * s * (1 - s) * self.products[k]
+        return float((1 - s) ** 2 * self.norms[k] + cross_term + s**2 * self.norms[k + 1])
+
+    @for_values
+    def coefficients(self, C: Any) -> Array:
         """Return β with f(x) = Σ βᵢ k(xᵢ, x) + b."""
         k, s = self._interval(C)
         return (1 - s) * self.betas[k] + s * self.betas[k + 1]
 
-    def intercept(self, C: float) -> float:
+    def coef(self, C: Any) -> Array:
+        """Return the weights of the features for the linear kernel, w = Σ βᵢ xᵢ."""
+        return linear_weights(self.kernel, self.X, self.coefficients(C))
+
+    @for_values
+    def intercept(self, C: Any) -> float:
         """Return b."""
         k, s = self._interval(C)
         return float((1 - s) * self.intercepts[k] + s * self.intercepts[k + 1])
 
-    def decision_function(self, X: Any, C: float) -> Array:
+    def decision_function(self, X: Any, C: Any) -> Array:
         """Return decision values at the rows of X."""
-        beta = self.coefficients(C)
-        X = check_rows(self.kernel, X, n_columns(self.X))
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(X @ beta + self.intercept(C))
-        return expand(self.kernel, X, self.X, beta) + self.intercept(C)
+        X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
+        return decision_values(self.kernel, X, self.X, self.coefficients(C), self.intercept(C))
 
-    def model(self, C: float) -> PathModel:
+    def predict(self, X: Any, C: Any) -> NDArray[Any]:
+        """Return labels, or the values of f for regression."""
+        values = self.decision_function(X, C)
+        return values if self.classes is None else self.classes[(values > 0).astype(np.intp)]
+
+    def _support(self, C: float) -> int:
+        """Return the number of support vectors."""
+        return int(np.count_nonzero(self.coefficients(C)))
+
+    @for_values
+    def model(self, C: Any) -> PathModel:
         """Return the model at C."""
         beta = self.coefficients(C)
         support: NDArray[np.intp] = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         model = KernelModel(self.kernel, vectors, beta[support][:, None], np.array([self.intercept(C)]))
-        return PathModel(model, self.classes, support, len(self.y))
+        return PathModel(model, self.classes, support, len(self.y), None, self.feature_names)
 
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, count = self.X.shape[0], len(self.knots)
-        columns = (self.intercepts, self.linear, self.losses, self.norms)
-        sizes = (len(self.y), len(self.products), *self.betas.shape, *map(len, columns))
-        if self.classes is not None and np.shape(self.classes) != (2,):
-            raise ValueError("the classes of the path are inconsistent")
-        if count < 2 or sizes != (n, count - 1, count, n, *[count] * 4):
-            raise ValueError("the arrays of the path are inconsistent")
+    def to_frame(self, values: ArrayLike | None = None, *, coefficients: bool = True) -> pd.DataFrame:
+        """Return a DataFrame with one row per knot, or per value in `values`.
+
+        The index is C. Columns: ``objective`` (of the interpolated solution, an upper bound between knots), ``norm``
+        (‖w‖), ``intercept``, ``gap`` (bound of the relative gap), ``support`` (number of support vectors), and unless
+        ``coefficients=False`` the coefficients: ``coef_<feature>`` for the linear kernel, otherwise ``beta_<sample>``.
+        """
+        values = self.knots if values is None else as_values("values", values)
+        places = [self._interval(C) for C in values]
+        squares = np.array([max(0.0, self._square(k, s)) for k, s in places])
+        losses = np.array([(1 - s) * self.losses[k] + s * self.losses[k + 1] for k, s in places])
+        columns = {
+            "objective": 0.5 * squares + values * losses, "norm": np.sqrt(squares), "intercept": self.intercept(values),
+            "gap": self.gap_bound(values), "support": np.array([self._support(C) for C in values]),
+        }  # fmt: skip
+        table = coefficient_table(self, values) if coefficients else {}
+        return data_frame("C", values, columns, table)
 
     def __repr__(self) -> str:
         return (
@@ -154,8 +201,17 @@ def approximate_path(
     max_time : float, optional
         Seconds. The widest intervals between knots are divided first. If the time does not suffice, a warning is
         issued, and the gap is larger than `gap` in some intervals.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> path = hinge.approximate_path(X, y, C_min=0.1, C_max=100.0, gamma=1.0, gap=0.01)
+    >>> bool(path.gap_bound(3.0) <= 0.01), len(path.knots) < 30
+    (True, True)
     """
-    control = RunControl(max_time)
+    control, began = RunControl(max_time), time.monotonic()
     low, high = check_range("C", C_min, C_max)
     if not MIN_GAP <= gap < 1:
         raise ValueError(f"gap={gap!r} must lie in [{MIN_GAP:g}, 1)")
@@ -191,7 +247,8 @@ def approximate_path(
                 status = Status.TIME_LIMIT
                 break
             pending += [(left, middle), (middle, right)]
-            if progress is not None and progress({"iteration": len(knots), "primal": middle}) is False:
+            snapshot = {"iteration": len(knots), "primal": middle, "seconds": time.monotonic() - began}
+            if progress is not None and progress(snapshot) is False:
                 raise KeyboardInterrupt("progress returned False before the approximate path reached its gap")
     if status is not Status.SOLVED:
         _warn(gap, status)
@@ -200,7 +257,7 @@ def approximate_path(
         task, samples.kernel, samples.X, samples.y, samples.classes, low, high, float(gap),
         np.array([k.C for k in ordered]), np.array([k.beta for k in ordered]), np.array([k.offset for k in ordered]),
         np.array([k.linear for k in ordered]), np.array([k.loss for k in ordered]), np.array([k.norm for k in ordered]),
-        np.array([a.beta @ b.f for a, b in pairwise(ordered)]), status,
+        np.array([a.beta @ b.f for a, b in pairwise(ordered)]), status, samples.feature_names,
     )  # fmt: skip
 
 

@@ -52,7 +52,14 @@ Progress = Callable[[dict[str, Any]], Any]
 
 
 class PathError(RuntimeError):
-    """A path could not be followed to its end."""
+    """A path could not be followed to its end.
+
+    Examples
+    --------
+    >>> from hinge.paths import PathError
+    >>> issubclass(PathError, Exception)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,15 @@ class Counts:
         Largest relative KKT violation.
     mean_margin : float
         Mean number of variables between their bounds.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> path.counts.events > 10, path.counts.repairs
+    (True, 0)
     """
 
     events: int = 0

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.control import Counter
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths.engine import Progress
+from hinge.paths.evaluation.table import import_pandas
+from hinge.paths.evaluation.weights import feature_names
 from hinge.paths.path import SolutionPath
 from hinge.paths.regularization import check_training_rows, check_vector, regularization_path
 from hinge.paths.validation_error import Best, StepFunction
 from hinge.problems import Array
 from hinge.validation import as_labels, check_same_length
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
 class OneVsOnePaths:
     """Exact regularization paths of all pairs of classes; returned by `one_vs_one_paths`.
+
+    Methods with an argument `C` accept a value or an array of values; the first axis of the result then corresponds to
+    the values.
 
     Attributes
     ----------
@@ -29,6 +38,15 @@ class OneVsOnePaths:
         In the order of `pairs`.
     members : tuple of ndarray
         The rows of X that belong to each path.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> paths = hinge.one_vs_one_paths(X, y, C_min=0.1, C_max=1.0)
+    >>> len(paths.paths), paths.classes
+    (3, array([0, 1, 2]))
     """
 
     classes: NDArray[Any]
@@ -63,20 +81,37 @@ class OneVsOnePaths:
         """Return X for path k: if the kernel is precomputed, only the columns of its samples."""
         return X[:, self.members[k]] if isinstance(self.paths[k].kernel, Precomputed) else X
 
-    def decision_values(self, X: Any, C: float) -> Array:
+    def decision_values(self, X: Any, C: Any) -> Array:
         """Return decision values, one column per pair; positive values vote for the larger label."""
         values = [path.decision_function(self._part(X, k), C) for k, path in enumerate(self.paths)]
-        return np.stack(values, axis=1)
+        return np.stack(values, axis=-1)
 
-    def predict(self, X: Any, C: float) -> NDArray[Any]:
+    def predict(self, X: Any, C: Any) -> NDArray[Any]:
         """Return the label with most votes; the smallest of them in case of a tie, as in `SVC`."""
-        votes = np.zeros((X.shape[0], len(self.classes)), dtype=np.int64)
-        for (a, b), values in zip(self._codes, self.decision_values(X, C).T, strict=True):
-            votes[:, b] += values > 0
-            votes[:, a] += values <= 0
-        return self.classes[np.argmax(votes, axis=1)]
+        values = self.decision_values(X, C)
+        votes = np.zeros((*values.shape[:-1], len(self.classes)), dtype=np.int64)
+        for k, (a, b) in enumerate(self._codes):
+            votes[..., b] += values[..., k] > 0
+            votes[..., a] += values[..., k] <= 0
+        return self.classes[np.argmax(votes, axis=-1)]
 
-    def validation_error(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> StepFunction:
+    def coef(self, C: Any) -> Array:
+        """Return the weights of the features for the linear kernel, one row per pair."""
+        return np.stack([path.coef(C) for path in self.paths], axis=-2)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if the training data were a DataFrame whose column names are all text."""
+        return self.paths[0].feature_names_in_
+
+    def to_frame(self, values: ArrayLike | None = None, *, coefficients: bool = True) -> pd.DataFrame:
+        """Return the tables of all pairs (`SolutionPath.to_frame`); the index is (first, second, C)."""
+        frames = [path.to_frame(values, coefficients=coefficients) for path in self.paths]
+        return import_pandas().concat(frames, keys=self.pairs, names=["first", "second", "C"])
+
+    def validation_error(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> StepFunction:
         """Return the (weighted) error rate as an exact step function of C.
 
         Votes change only where a decision value of a pair changes sign, (221).
@@ -92,8 +127,10 @@ class OneVsOnePaths:
         truth = np.searchsorted(self.classes, y)
         votes = np.zeros((len(y), len(self.classes)), dtype=np.int64)
         at, blur, samples, gains, loses = [], [], [], [], []
+        counter = Counter(progress, len(self.paths), "pairs of classes")
         for k, (a, b) in enumerate(self._codes):
             changes = self.paths[k].sign_changes(self._part(X, k))
+            counter.advance()
             votes[:, b] += changes.first
             votes[:, a] += ~changes.first
             at.append(changes.at)
@@ -109,19 +146,11 @@ class OneVsOnePaths:
     def _range(self) -> tuple[float, float]:
         return max(path.low for path in self.paths), min(path.high for path in self.paths)
 
-    def best(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Best:
+    def best(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None
+    ) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta`, a C inside it."""
-        return self.validation_error(X, y, sample_weight).best()
-
-    def _check_loaded(self) -> None:
-        """Raise if the parts of loaded paths are inconsistent."""
-        count = len(self.classes) * (len(self.classes) - 1) // 2
-        if not len(self.paths) == len(self.members) == count > 0:
-            raise ValueError("the arrays of the paths are inconsistent")
-        for path, rows in zip(self.paths, self.members, strict=True):
-            path._check_loaded()
-            if len(rows) != path.n_samples:
-                raise ValueError("the arrays of the paths are inconsistent")
+        return self.validation_error(X, y, sample_weight, progress=progress).best()
 
     def __repr__(self) -> str:
         low, high = self._range
@@ -179,6 +208,7 @@ def one_vs_one_paths(
     True
     """
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    names = None if isinstance(made, Precomputed) else feature_names(X)
     X, y = check_training_rows(made, X), as_labels(y)
     check_same_length(X, y)
     weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
@@ -195,6 +225,6 @@ def one_vs_one_paths(
             part, y[rows], C_min=C_min, C_max=C_max, kernel=kernel, sample_weight=weight[rows],
             cache_size=cache_size, max_time=max_time, progress=progress,
         )  # fmt: skip
-        paths.append(path)
+        paths.append(replace(path, feature_names=names))
         members.append(rows)
     return OneVsOnePaths(classes, tuple(paths), tuple(members))

@@ -11,19 +11,21 @@ import scipy.sparse as sp
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.paths.breakpoints import Pieces
 from hinge.paths.engine import Counts
+from hinge.paths.evaluation.weights import check_feature_names
 from hinge.problems import Array
 from hinge.validation import as_rows, as_samples
 
 
-def check_rows(kernel: Kernel, X: Any, width: int) -> Any:
+def check_rows(kernel: Kernel, X: Any, width: int, names: Any = None) -> Any:
     """Return samples for prediction as an array or a CSR matrix.
 
-    `width`: the number of features, or of training samples for a precomputed kernel. If the kernel calls a Python
-    function, only the structure of sparse matrices is checked. Otherwise NaN raises an error here, because kernel
-    values of NaN may be finite.
+    `width`: the number of features, or of training samples for a precomputed kernel. `names`: names of the features,
+    which the columns of a DataFrame must have. If the kernel calls a Python function, only the structure of sparse
+    matrices is checked. Otherwise NaN raises an error here, because kernel values of NaN may be finite.
     """
     if isinstance(kernel, FunctionKernel):
         return as_rows(X)
+    check_feature_names(names, X)
     X = as_samples(X, min_samples=0)
     if isinstance(kernel, Precomputed) and sp.issparse(X):
         raise TypeError("X is a sparse matrix, but kernel values must be an array: pass X.toarray()")

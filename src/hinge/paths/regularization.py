@@ -16,6 +16,7 @@ from hinge.kernels.access import check_kernel_values
 from hinge.matrices import check_kernel_names, check_positive_semidefinite, check_symmetric
 from hinge.paths.columns import check_columns, scaled_column, weighted_regression
 from hinge.paths.engine import Engine, Progress, path_access, warn_incomplete
+from hinge.paths.evaluation.weights import feature_names
 from hinge.paths.path import SolutionPath
 from hinge.problems import Array, Status
 from hinge.problems.parametric import between, parametric_problem, proportional
@@ -49,6 +50,7 @@ class Samples:
     kernel: Kernel
     classes: NDArray[Any] | None
     task: str
+    feature_names: Any = None
 
     @property
     def n(self) -> int:
@@ -70,6 +72,7 @@ def check_samples(
     """Validate the data and the kernel of a path."""
     check_choice("task", task, tasks)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    names = feature_names(X) if hasattr(X, "columns") and not isinstance(made, Precomputed) else None
     X = check_training_rows(made, X)
     classes = None
     if task == "classification":
@@ -87,7 +90,7 @@ def check_samples(
     resolved = made if isinstance(made, Precomputed) else made.resolve(X, np.ones(len(y)) if weight is None else weight)
     if resolved.psd is False:
         raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
-    return Samples(X, y, resolved, classes, task)
+    return Samples(X, y, resolved, classes, task, names)
 
 
 def check_training_rows(kernel: Kernel, X: Any) -> Any:
@@ -161,7 +164,7 @@ def follow(
     end = high if status is Status.SOLVED else reached
     return SolutionPath(
         parameter, samples.task, samples.kernel, samples.X, samples.y, samples.classes, parametric, pieces, counts,
-        low, end, status,
+        low, end, status, samples.feature_names,
     )  # fmt: skip
 
 
@@ -307,6 +310,19 @@ def weight_path(
     -------
     SolutionPath
         Over ``parameter="theta"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.weight_path(X, y, 1.0, np.where(y == 1, 5.0, 1.0), gamma=1.0)
+    >>> path.parameter, path.low, path.high
+    ('theta', 0.0, 1.0)
+    >>> fit = hinge.SVC(gamma=1.0, tol=1e-9).fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    >>> bool(np.allclose(path.decision_function(X, 0.5), fit.decision_function(X), atol=1e-6))
+    True
     """
     check_number("C", C, 0.0, open_low=True)
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
@@ -353,6 +369,16 @@ def epsilon_path(
     """Compute the exact solution of `SVR` for every ε between `epsilon_min` and `epsilon_max`.
 
     Parameters as in `regularization_path`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.linspace(-3, 3, 40)[:, None]
+    >>> y = np.sinc(X[:, 0])
+    >>> path = hinge.epsilon_path(X, y, epsilon_min=0.01, epsilon_max=0.5, C=10.0)
+    >>> len(path.model(0.4).support), len(path.model(0.02).support) > len(path.model(0.4).support)
+    (4, True)
     """
     low, high = check_range("epsilon", epsilon_min, epsilon_max, open_low=False)
     check_number("C", C, 0.0, open_low=True)
@@ -398,6 +424,15 @@ def nu_path(
     -------
     SolutionPath
         Over ``parameter="nu"``.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.nu_path(X, y, nu_min=0.1, nu_max=0.8, gamma=1.0)
+    >>> bool(len(path.model(0.5).support) >= 0.5 * 60)
+    True
     """
     samples = check_samples(X, y, task, kernel, degree, gamma, coef0)
     weight = check_vector("sample_weight", sample_weight, samples.n, 1.0)

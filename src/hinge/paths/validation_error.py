@@ -26,6 +26,14 @@ class Best(_Interval):
     At the ends of the interval a decision value is zero. `theta` is inside, as far as possible from all values of the
     parameter at which a decision value is zero. Single points, at which labels may differ from those on both sides, are
     ignored.
+
+    Examples
+    --------
+    >>> from hinge.paths import Best
+    >>> best = Best(low=1.0, high=3.0, error=0.05, theta=2.0)
+    >>> low, high, error = best
+    >>> low, high, error, best.theta
+    (1.0, 3.0, 0.05, 2.0)
     """
 
     theta: float
@@ -52,6 +60,16 @@ class StepFunction:
     """Function with the value values[k] on [knots[k], knots[k + 1]); the last piece includes knots[-1].
 
     The values on both sides of a knot may be equal: then the predictions change there, but not the number of errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.paths import StepFunction
+    >>> error = StepFunction(knots=np.array([0.0, 1.0, 3.0]), values=np.array([0.2, 0.1]))
+    >>> error(0.5), error(2.0)
+    (0.2, 0.1)
+    >>> error.best().low, error.best().high
+    (1.0, 3.0)
     """
 
     knots: Array
@@ -125,7 +143,16 @@ class StepFunction:
 
 @dataclass(frozen=True)
 class PiecewiseQuadratic:
-    """Function a + b t + c t², t = θ − knots[k], on [knots[k], knots[k + 1]], with (a, b, c) = coefficients[k]."""
+    """Function a + b t + c t², t = θ − knots[k], on [knots[k], knots[k + 1]], with (a, b, c) = coefficients[k].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.paths import PiecewiseQuadratic
+    >>> error = PiecewiseQuadratic(knots=np.array([0.0, 2.0]), coefficients=np.array([[1.0, -2.0, 1.0]]))
+    >>> error(0.5), error.best().theta
+    (0.25, 1.0)
+    """
 
     knots: Array
     coefficients: Array

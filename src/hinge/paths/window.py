@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import Counter, RunControl, StepMonitor
 from hinge.formulations import CSVC, SVR, Formulation, OneClass
 from hinge.kernels import GramAccess, Kernel, cache_bytes, open_access
 from hinge.kernels.access import check_kernel_values
@@ -43,7 +43,7 @@ def sides(values: Any, ndim: int) -> tuple[Any, Any]:
 
 
 def _two_columns(cost: Any) -> Any:
-    """Return costs as two equal columns if they have one; None remains None."""
+    """Return values of samples as two equal columns if they have one; None remains None."""
     return cost if cost is None or cost.ndim == 2 else np.column_stack([cost, cost])
 
 
@@ -80,7 +80,8 @@ class Window:
     Adding a sample changes its cost from zero to Cᵢ, removing it changes its cost to zero. All changes of one update
     are made along one path. Positions refer to the current samples, in the order in which they were added.
 
-    The costs of regression may have two columns, for targets above and below f, and `epsilon` may be an array (ε, ε*).
+    The costs of regression may have two columns, for targets above and below f. `epsilon` may be an array (ε, ε*), or
+    one with a row for each sample; updates can then change it.
     `nu` is that of one-class classification, whose costs are weights.
     """
 
@@ -119,17 +120,20 @@ class Window:
             return open_access(self.kernel, X, 0) if self.access is None else self.access.for_samples(X)
         return open_access(self.kernel, X, budget_bytes=cache_bytes(self.cache_size))
 
-    def _parametric(self, cost: Array) -> ParametricProblem:
-        """Return the problem with costs that are linear functions of θ."""
+    def _parametric(self, cost: Array, tube: Array | None = None) -> ParametricProblem:
+        """Return the problem with costs that are linear functions of θ, and the tube as well if it is given."""
         if self.task == "classification":
             formulation: Formulation = CSVC(self.y, cost)
         elif self.task == "one_class":
             formulation = OneClass(cost, self.nu)
         else:
             above, below = sides(cost, 2)
-            epsilon, epsilon_star = sides(self.epsilon, 0)
+            if np.ndim(self.epsilon) == 2:
+                epsilon, epsilon_star = sides(constant(self.epsilon) if tube is None else tube, 2)
+            else:
+                epsilon, epsilon_star = sides(self.epsilon, 0)
             formulation = SVR(self.y, above, epsilon, below, epsilon_star=epsilon_star)
-        return parametric_problem(formulation.dual())
+        return parametric_problem(formulation.dual(), always_split=np.ndim(self.epsilon) == 2)
 
     def _variables(self, beta: Array) -> Array:
         """Return the signed variables of coefficients per sample."""
@@ -156,10 +160,15 @@ class Window:
         return self.X[first:last] if consecutive else None
 
     @property
+    def coefficients(self) -> Array:
+        """Coefficients of all samples in memory, with the rounding errors of the path."""
+        beta: Array = self.engine.active_set.beta
+        return beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0)
+
+    @property
     def beta(self) -> Array:
         """Coefficients of the current samples."""
-        beta = self.engine.active_set.beta
-        beta = (beta if self.slots == 1 else beta.reshape(self.slots, -1).sum(axis=0))[self.current]
+        beta = self.coefficients[self.current]
         cost = self.cost[self.current]  # the path may leave rounding errors at costs of zero
         if cost.ndim == 1:
             beta[cost == 0] = 0.0
@@ -190,9 +199,15 @@ class Window:
         cost: Array | None = None,
         forget: NDArray[np.intp] | None = None,
         reweight: Array | None = None,
+        tube: Array | None = None,
+        new_tube: Array | None = None,
     ) -> Counts:
-        """Add samples, remove those at the positions `forget` and set the costs of the others to `reweight`."""
-        if self.cost.ndim == 2 or (reweight is not None and reweight.ndim == 2):  # C is or becomes a pair
+        """Add samples, remove those at the positions `forget` and set the costs of the others to `reweight`.
+
+        If every sample has its own tube, `tube` are the widths of the samples to add, and `new_tube` new widths of the
+        others; both have two columns.
+        """
+        if any(values is not None and values.ndim == 2 for values in (self.cost, cost, reweight)):
             self.cost, cost, reweight = _two_columns(self.cost), _two_columns(cost), _two_columns(reweight)
         new_cost = self.cost.copy()
         if reweight is not None:
@@ -201,26 +216,39 @@ class Window:
         if forget is not None:
             new_cost[self.current[forget]] = 0.0
             kept[forget] = False
-        before = len(self.y)
+        before, widths = len(self.y), None
+        if np.ndim(self.epsilon) == 2:
+            widths = self.epsilon.copy()
+            if new_tube is not None:
+                widths[self.current] = new_tube
         if y is not None and len(y):
             new_cost = np.concatenate([new_cost, cost])
-            path = self._grow(X, y, new_cost)
+            if widths is not None:
+                assert tube is not None
+                widths, self.epsilon = np.concatenate([widths, tube]), np.concatenate([self.epsilon, tube])
+            path = self._grow(X, y, new_cost, widths)
         else:
-            path = self._parametric(between(self.cost, new_cost))
+            path = self._path(new_cost, widths)
         current = np.concatenate([self.current[kept], np.arange(before, len(self.y))])
         self.counts = self._move(path)
         self.cost, self.current = new_cost, current
+        if widths is not None:
+            self.epsilon = widths
         if len(self.y) - self.n > MAX_REMOVED_SHARE * len(self.y) + MAX_REMOVED:
             self._release_removed()
         return self.counts
 
-    def _grow(self, X: Any, y: Array, new_cost: Array) -> ParametricProblem:
-        """Add samples of cost zero; return the problem in which all costs change to `new_cost`."""
+    def _path(self, new_cost: Array, widths: Array | None) -> ParametricProblem:
+        """Return the problem in which the costs and the tube change to these values."""
+        return self._parametric(between(self.cost, new_cost), None if widths is None else between(self.epsilon, widths))
+
+    def _grow(self, X: Any, y: Array, new_cost: Array, widths: Array | None) -> ParametricProblem:
+        """Add samples of cost zero; return the problem whose costs change to `new_cost` and tubes to `widths`."""
         y = np.concatenate([self.y, y])
         access = self._open(self.rows.add(X))
         self.y, self.access = y, access
         self.cost = np.concatenate([self.cost, np.zeros((len(y) - len(self.cost), *self.cost.shape[1:]))])
-        path = self._parametric(between(self.cost, new_cost))
+        path = self._path(new_cost, widths)
         self.engine.active_set.grow(access.gram, path.group, *path.at(0.0))
         self.engine.access = access
         return path
@@ -238,6 +266,8 @@ class Window:
         return counts
 
     def _release_removed(self) -> None:
+        if np.ndim(self.epsilon) == 2:
+            self.epsilon = self.epsilon[self.current]
         self._solve(self.X[self.current], self.y[self.current], self.cost[self.current], self.beta)
 
     def without(self, group: NDArray[np.intp]) -> tuple[Array, float]:
@@ -253,10 +283,13 @@ class Window:
 
     # ---- leave-out values -------------------------------------------------------------------------------------
 
-    def leave_out(self, groups: Iterable[NDArray[np.intp]]) -> tuple[list[Array], int]:
+    def leave_out(
+        self, groups: Iterable[NDArray[np.intp]], progress: StepMonitor | None = None
+    ) -> tuple[list[Array], int]:
         """Return the decision values at each group of the solution without that group, and the number of events.
 
-        `max_time` limits the time for all groups together. A TimeoutError leaves the solution unchanged.
+        `max_time` limits the time for all groups together. A TimeoutError leaves the solution unchanged. `progress` is
+        called with the number of groups that are done.
         """
         engine, control = self.engine, RunControl(self.max_time)
         snapshot, values, events = engine.active_set.snapshot(), [], 0
@@ -265,8 +298,11 @@ class Window:
         zero, no_total = np.zeros_like(bounds.linear), np.zeros_like(bounds.total)
         groups = list(groups)
         alone = [int(group[0]) for group in groups if len(group) == 1 and changes[group[0]]]
-        single = self._leave_one_out(alone, bounds, control)
+        counter = Counter(progress, len(groups), "left out")
+        single = self._leave_one_out(alone, bounds, control, counter)
         for group in groups:
+            if len(group) != 1 or int(group[0]) not in single:
+                counter.advance()
             if len(group) == 1 and int(group[0]) in single:
                 value, count = single[int(group[0])]
                 values.append(np.array([value]))
@@ -291,7 +327,7 @@ class Window:
         return values, events
 
     def _leave_one_out(
-        self, positions: list[int], bounds: Values, control: RunControl
+        self, positions: list[int], bounds: Values, control: RunControl, counter: Counter
     ) -> dict[int, tuple[float, int]]:
         """Return the decision values of single samples, and numbers of events, as far as one inverse gives them."""
         inverse = MarginInverse.of(self.engine, bounds, len(positions), control)
@@ -301,6 +337,7 @@ class Window:
         for found in inverse.removals(self.current[positions]):
             if control.expired():
                 self._raise_timeout()
+            counter.advance(int(np.sum(found.exact)))
             for k in np.flatnonzero(found.exact):
                 result[position[int(found.samples[k])]] = float(found.value[k]), int(found.events[k])
         return result

@@ -33,6 +33,16 @@ class DecisionBoundary:
     shade_, lines_, points_, rings_
         Artists: the shading, the contour lines (None for more than two classes), one collection of points per class,
         and the circles around support vectors (None if there are no support vectors).
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.plotting import DecisionBoundary
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> display = DecisionBoundary.from_estimator(hinge.SVC().fit(X, y), X, y, feature_names=("first", "second"))
+    >>> display.ax_.get_xlabel(), len(display.points_)
+    ('first', 2)
     """
 
     ax_: Axes

@@ -28,6 +28,16 @@ class GridDisplay:
     figure_ : matplotlib.figure.Figure
     scores : ndarray
         The scores that are shown: one row per value of `y`, or one value per value of `x`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.plotting import GridDisplay
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = hinge.selection.grid(X, y, C=[0.1, 1.0, 10.0], gamma=[0.1, 1.0])
+    >>> GridDisplay.from_result(result).scores.shape
+    (2, 3)
     """
 
     ax_: Axes

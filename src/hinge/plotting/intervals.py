@@ -33,6 +33,15 @@ class IntervalDisplay:
         Targets in their intervals, and the others.
     coverage_ : float or None
         Share of the targets in their intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.plotting import IntervalDisplay
+    >>> x = np.linspace(0, 1, 5)
+    >>> display = IntervalDisplay.from_intervals(x, np.column_stack([x - 1, x + 1]), predictions=x, y=x + 0.5)
+    >>> display.coverage_
+    1.0
     """
 
     ax_: Axes
@@ -85,6 +94,11 @@ class IntervalDisplay:
         ax : matplotlib.axes.Axes, optional
         """
         check_is_fitted(estimator)
+        if hasattr(estimator, "history_"):
+            raise TypeError(
+                f"estimator is an {type(estimator).__name__}, whose intervals have the level of their time; use "
+                "IntervalDisplay.from_history(estimator.history_)"
+            )
         predictions, intervals = estimator.predict(X), estimator.predict_interval(X, alpha)
         columns = np.asarray(X, dtype=np.float64)
         if feature is None and columns.shape[1] > 1:

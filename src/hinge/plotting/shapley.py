@@ -32,6 +32,18 @@ class ShapleyDisplay:
         Labels of the rows, from top to bottom.
     values_ : ndarray
         Values of the rows: means of absolute values (bar), values (waterfall), or (n_samples, n_rows) (beeswarm).
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.inspection import shapley_values
+    >>> from hinge.plotting import ShapleyDisplay
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[y > 0], y[y > 0]
+    >>> result = shapley_values(hinge.SVC().fit(X, y), X[:20], background=X)
+    >>> type(ShapleyDisplay.bar(result)).__name__
+    'ShapleyDisplay'
     """
 
     ax_: Axes

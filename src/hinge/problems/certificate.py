@@ -63,6 +63,15 @@ class Certificate:
         conditions hold, but does not bound the distance from the optimum.
     rounding : float
         The part of the gap that is due to rounding errors.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> certificate = hinge.SVC(gamma=1.0).fit(X, y).certificate_
+    >>> certificate.dual <= certificate.primal, bool(certificate.relative_gap < 1e-6), certificate.convex
+    (True, True, True)
     """
 
     primal: float
@@ -218,6 +227,18 @@ def certify(
         Whether Q is known to be positive semidefinite; stored in the certificate.
     error : ndarray, optional
         Bounds on the errors of `gradient`, one or one per variable; zero by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.formulations import CSVC
+    >>> from hinge.kernels import RBF, open_access
+    >>> from hinge.problems import certify
+    >>> from hinge.solvers import SMO
+    >>> X, sign = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = CSVC(sign, np.ones(3)).build(open_access(RBF(1.0), X))
+    >>> bool(certify(problem, SMO().solve(problem).alpha).relative_gap < 1e-9), certify(problem, np.zeros(3)).dual
+    (True, 0.0)
     """
     alpha = np.ascontiguousarray(alpha, dtype=np.float64)
     if gradient is None:

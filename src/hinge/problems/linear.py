@@ -88,6 +88,15 @@ class LinearProblem:
     lossᵢ(f) = max −fβ − hᵢ(β) over lower ≤ β ≤ upper, hᵢ(β) = ½ ridgeᵢ β² + tube |β| − targetᵢ β. `bounds_error` and
     `totals_error` are relative rounding errors, as in `Problem`. `target_error` bounds the absolute rounding errors of
     the targets and the tube; it requires finite bounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.problems import LinearProblem
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = LinearProblem(X, target=y, lower=np.minimum(y, 0), upper=np.maximum(y, 0), ridge=np.zeros(3))
+    >>> problem.X.shape, problem.bias.name
+    ((3, 1), 'FREE')
     """
 
     X: Any
@@ -155,7 +164,19 @@ class KnownProducts:
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """(w, b) and the dual point β, with the bounds computed by the solver."""
+    """(w, b) and the dual point β, with the bounds computed by the solver.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.problems import LinearProblem
+    >>> from hinge.solvers import CoordinateDescent
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = LinearProblem(X, target=y, lower=np.minimum(y, 0), upper=np.maximum(y, 0), ridge=np.zeros(3))
+    >>> solution = CoordinateDescent(tol=1e-9).solve_linear(problem)
+    >>> solution.status.name, solution.weights.round(6), round(float(solution.primal), 6)
+    ('SOLVED', array([-1.]), 1.5)
+    """
 
     weights: Array
     offset: float
@@ -281,6 +302,16 @@ def certify_linear(
     feasible, and inner products are computed as in twice the precision. If `tol` is given, this is done only if
     rounding errors and the distance of β from a feasible point contribute more than a small share of `tol` to the
     relative gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.problems import LinearProblem, certify_linear
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = LinearProblem(X, target=y, lower=np.minimum(y, 0), upper=np.maximum(y, 0), ridge=np.zeros(3))
+    >>> certificate = certify_linear(problem, np.array([-1.0]), 1.0, np.array([0.0, 0.5, -0.5]))
+    >>> round(certificate.primal, 6), round(certificate.dual, 6)
+    (1.5, 0.875)
     """
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     beta = np.ascontiguousarray(beta, dtype=np.float64)

@@ -103,16 +103,16 @@ def _two_rows(tube: float | Array, n: int) -> Array:
     return tube if tube.ndim == 2 else constant(np.broadcast_to(tube, n))
 
 
-def parametric_problem(dual: Dual) -> ParametricProblem:
+def parametric_problem(dual: Dual, always_split: bool = False) -> ParametricProblem:
     """Return the parametric form (201) of a dual problem. Arrays with one row are constant in θ.
 
-    A tube of width zero, for all θ, needs one variable per sample only.
+    A tube of width zero, for all θ, needs one variable per sample only, unless `always_split`.
     """
     data = (dual.target, dual.total, dual.lower, dual.upper)
     target, total, lower, upper = [values if values.ndim == 2 else constant(values) for values in data]
     n, sign, star = target.shape[1], dual.sign, dual.tube_star
     has_tube = bool(np.any(dual.tube)) or (star is not None and bool(np.any(star)))
-    split = dual.split and (dual.group is not None or has_tube)
+    split = dual.split and (dual.group is not None or has_tube or always_split)
     if split:
         tube = _two_rows(dual.tube, n)
         two_rows = Dual(

@@ -77,10 +77,15 @@ class Quadratic:
         """Return Qα."""
         return self.spread(self.access.matvec(self.coefficients(alpha)))
 
-    def bounded_matvec(self, alpha: Array, accurate: bool = False) -> tuple[Array, Array]:
-        """Return Qα and bounds on its errors: one for all variables, or one for each."""
-        product = self.access.accurate_matvec if accurate else self.access.bounded_matvec
-        f, error = product(self.coefficients(alpha))
+    def bounded_matvec(
+        self, alpha: Array, accurate: bool = False, deadline: float | None = None
+    ) -> tuple[Array, Array]:
+        """Return Qα and bounds on its errors: one for all variables, or one for each.
+
+        The accurate product raises a TimeoutError if it would not be complete at the deadline.
+        """
+        beta = self.coefficients(alpha)
+        f, error = self.access.accurate_matvec(beta, deadline) if accurate else self.access.bounded_matvec(beta)
         error = error + self._coefficient_error(alpha)
         return self.spread(f), error if len(error) == 1 else np.tile(error, self.slots)
 
@@ -127,6 +132,16 @@ class Problem:
 
     `bounds_error` and `totals_error` bound the relative rounding errors of the bounds (and of h) and of d, which
     certificates include: the costs of samples are rounded products of C and weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.formulations import CSVC
+    >>> from hinge.kernels import RBF, open_access
+    >>> X, sign = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> problem = CSVC(sign, np.ones(3)).build(open_access(RBF(1.0), X))
+    >>> problem.size, problem.A, problem.upper
+    (3, array([[ 1.,  1., -1.]]), array([1., 1., 1.]))
     """
 
     Q: Quadratic
@@ -174,9 +189,11 @@ class Problem:
         """Return Qα + p, the gradient of the objective without h."""
         return self.Q.matvec(alpha) + self.p
 
-    def bounded_gradient(self, alpha: Array, accurate: bool = False) -> tuple[Array, Array]:
-        """Return Qα + p and bounds on its errors."""
-        product, error = self.Q.bounded_matvec(alpha, accurate)
+    def bounded_gradient(
+        self, alpha: Array, accurate: bool = False, deadline: float | None = None
+    ) -> tuple[Array, Array]:
+        """Return Qα + p and bounds on its errors; see `Quadratic.bounded_matvec`."""
+        product, error = self.Q.bounded_matvec(alpha, accurate, deadline)
         return product + self.p, error
 
     def value(self, alpha: Array, gradient: Array | None = None) -> float:

@@ -19,6 +19,15 @@ class History:
 
     `exact` is False for snapshots of a shrunk problem, whose primal value and gap refer to the active samples only.
     Primal value, dual value and gap of infeasible points are NaN.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> history = hinge.SVC(gamma=1.0).fit(X, y).history_
+    >>> len(history) == len(history.primal), bool(history.gap[-1] >= 0)
+    (True, True)
     """
 
     iteration: Array
@@ -106,6 +115,17 @@ class Solution:
     refers to the sums, docs/math (379).
     `gradient_error`: bound on the errors of the gradient; None if it is not known.
     `known_bounds`: the bounds that the certificate consists of, if they were computed together with the solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.formulations import CSVC
+    >>> from hinge.kernels import RBF, open_access
+    >>> from hinge.solvers import SMO
+    >>> X, sign = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, -1.0])
+    >>> solution = SMO().solve(CSVC(sign, np.ones(3)).build(open_access(RBF(1.0), X)))
+    >>> solution.status.name, bool(abs(sign @ solution.alpha) < 1e-12)
+    ('SOLVED', True)
     """
 
     alpha: Array

@@ -9,6 +9,14 @@ class Status(IntEnum):
     """Termination status of a solver. Only SOLVED means that the tolerance was reached.
 
     See the table in the user guide: SOLVED is confirmed by the certificate.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.problems import Status
+    >>> model = hinge.SVC().fit([[0.0], [1.0]], [0, 1])
+    >>> model.status_ is Status.SOLVED, [status.name for status in Status]
+    (True, ['SOLVED', 'MAX_ITER', 'TIME_LIMIT', 'INTERRUPTED', 'NUMERICAL'])
     """
 
     SOLVED = 0

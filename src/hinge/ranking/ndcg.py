@@ -37,6 +37,12 @@ def ndcg(relevance: Any, scores: Any, qid: Any = None, k: int | None = 10) -> fl
     float
         In [0, 1]. Samples with equal scores (up to 1e-10 of the largest) get the mean of their discounts, which is the
         expectation over all orders. Queries without any gain are not included in the mean.
+
+    Examples
+    --------
+    >>> from hinge.ranking import ndcg
+    >>> ndcg([2, 1, 0], scores=[3.0, 2.0, 1.0]), round(ndcg([2, 1, 0], scores=[1.0, 2.0, 3.0]), 3)
+    (1.0, 0.723)
     """
     grades = check_relevance(relevance)
     values = np.asarray(scores, dtype=np.float64)

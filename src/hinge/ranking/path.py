@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hinge import _core
-from hinge.control import RunControl
+from hinge.control import Counter, RunControl
 from hinge.formulations import WEIGHTINGS, Ranking, pair_weights
 from hinge.kernels import (
     Kernel,
@@ -19,7 +19,6 @@ from hinge.kernels import (
     Precomputed,
     cache_bytes,
     cross,
-    expand,
     incidence,
     make_kernel,
     open_access,
@@ -29,6 +28,9 @@ from hinge.kernels.access import check_kernel_values
 from hinge.model import KernelModel
 from hinge.paths import Counts, ParametricProblem, Pieces, StepFunction
 from hinge.paths.engine import WHOLE_MATRIX_SHARE, Engine, Progress, path_access, warn_incomplete
+from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
+from hinge.paths.evaluation.values import as_values, decision_values, for_values, squared_norms
+from hinge.paths.evaluation.weights import NamedFeatures, feature_names, linear_weights
 from hinge.paths.piecewise import PiecewisePath, check_rows
 from hinge.paths.regularization import check_training_rows
 from hinge.problems import Array, Certificate, Status, certify
@@ -37,6 +39,9 @@ from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
 from hinge.validation import check_number, check_same_length, n_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Relative gap at which coordinate descent stops. The active-set method then computes the exact solution.
 START_TOL = 1e-6
@@ -55,6 +60,16 @@ class BestRanking(_Interval):
     """Interval from low to high in which NDCG is largest.
 
     At the ends of the interval two scores are equal. `theta` is inside, as far as possible from such values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> best = hinge.ranking_path(X, grade, qid, C=0.1).best(X, grade, qid)
+    >>> type(best).__name__, bool(best.low <= best.theta <= best.high)
+    ('BestRanking', True)
     """
 
     theta: float
@@ -67,8 +82,11 @@ class BestRanking(_Interval):
 
 
 @dataclass(frozen=True)
-class RankingPath(PiecewisePath):
+class RankingPath(PiecewisePath, NamedFeatures):
     """Exact solution of `RankingSVM` as a piecewise linear function of θ; returned by `ranking_path`.
+
+    Methods with an argument `theta` accept a value or an array of values; the first axis of the result then corresponds
+    to the values.
 
     Attributes
     ----------
@@ -80,6 +98,16 @@ class RankingPath(PiecewisePath):
         Numbers of events and corrections.
     status : Status
         SOLVED, or the reason why the path is shorter than requested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 2)); grade = np.digitize(X[:, 0], [-0.5, 0.5]); qid = np.repeat(np.arange(4), 10)
+    >>> path = hinge.ranking_path(X, grade, qid, C=0.1)
+    >>> isinstance(path, hinge.RankingPath), path.low, path.high
+    (True, 0.0, 1.0)
     """
 
     parameter: ClassVar[str] = "theta"  # type: ignore[misc]
@@ -94,83 +122,101 @@ class RankingPath(PiecewisePath):
     low: float
     high: float
     status: Status = Status.SOLVED
+    feature_names: Any = None
 
     @property
     def n_samples(self) -> int:
         """Number of training samples."""
         return int(self.X.shape[0])
 
-    def alpha(self, theta: float) -> Array:
+    @for_values
+    def alpha(self, theta: Any) -> Array:
         """Return the variable of every pair (`first`, `second`), 0 ≤ α ≤ C_ij(θ)."""
         return self.pieces.beta(self.parametric, self._check(theta))
 
-    def coefficients(self, theta: float) -> Array:
+    @for_values
+    def coefficients(self, theta: Any) -> Array:
         """Return β with f(x) = Σ βᵢ k(xᵢ, x)."""
         return sum_over_pairs(self.first, self.second, self.alpha(theta), self.n_samples)
 
-    def model(self, theta: float) -> KernelModel:
+    def coef(self, theta: Any) -> Array:
+        """Return the weights of the features for the linear kernel, w = Σ βᵢ xᵢ."""
+        return linear_weights(self.kernel, self.X, self.coefficients(theta))
+
+    @for_values
+    def model(self, theta: Any) -> KernelModel:
         """Return the model at θ; `model(theta).decide(X)` are its scores."""
         beta = self.coefficients(theta)
         support = np.flatnonzero(beta)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         return KernelModel(self.kernel, vectors, beta[support][:, None], np.zeros(1))
 
-    def predict(self, X: Any, theta: float) -> Array:
+    def predict(self, X: Any, theta: Any) -> Array:
         """Return scores at the rows of X (kernel values with the training samples if it is precomputed)."""
         beta = self.coefficients(theta)
-        X = check_rows(self.kernel, X, n_columns(self.X))
-        if isinstance(self.kernel, Precomputed):
-            return np.asarray(X @ beta)
-        support = np.flatnonzero(beta)
-        return expand(self.kernel, X, self.X[support], beta[support])
+        X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
+        return decision_values(self.kernel, X, self.X, beta, np.zeros(beta.shape[:-1]))
 
-    def certificate(self, theta: float) -> Certificate:
+    def to_frame(self, values: ArrayLike | None = None, *, coefficients: bool = True) -> pd.DataFrame:
+        """Return a DataFrame with one row per breakpoint, or per value in `values`.
+
+        The index is θ. Columns: ``objective`` (the optimal value, as in `certificate`), ``norm`` (‖w‖), ``outside``,
+        ``margin`` and ``inside`` (numbers of pairs with α = 0, between and at the cost), ``support`` (number of samples
+        with nonzero coefficients), and unless ``coefficients=False`` the coefficients: ``coef_<feature>`` for the
+        linear kernel, otherwise ``beta_<sample>``.
+        """
+        values = self.breakpoints if values is None else as_values("values", values)
+        columns = joined([self._columns(part) for part in blocks(values)])
+        table = coefficient_table(self, values) if coefficients else {}
+        return data_frame("theta", values, columns, table)
+
+    def _columns(self, values: Array) -> dict[str, Array]:
+        """Return the columns of the table without coefficients."""
+        beta, alpha = self.coefficients(values), self.alpha(values)
+        squares = squared_norms(self.kernel, self.X, beta)
+        linear = np.array([self.parametric.at(theta).linear @ row for theta, row in zip(values, alpha, strict=True)])
+        places = [self.pieces.places(self.pieces.segment(theta)) for theta in values]
+        lower, upper, between = np.stack([np.bincount(row, minlength=3) for row in places]).T
+        return {
+            "objective": 0.0 - (0.5 * squares + linear), "norm": np.sqrt(squares), "outside": lower, "margin": between,
+            "inside": upper, "support": np.count_nonzero(beta, axis=1),
+        }  # fmt: skip
+
+    @for_values
+    def certificate(self, theta: Any) -> Certificate:
         """Return the primal and dual values and their gap at θ, computed from the data."""
         pairs = PairAccess(open_access(self.kernel, self.X), self.first, self.second, np.array([0, len(self.first)]))
         problem = self.parametric.problem(pairs, self._check(theta))
         return certify(problem, self.alpha(theta), convex=self.kernel.psd)
 
-    def _along(self, X: Any) -> Iterator[tuple[Array, Array, Array, Array]]:
+    def _along(self, X: Any, progress: Progress | None = None) -> Iterator[tuple[Array, Array, Array, Array]]:
         """Yield chunks of segments: (starts, stops, scores at the starts, scores at the stops) at the rows of X."""
-        X = check_rows(self.kernel, X, n_columns(self.X))
+        X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         K = np.asfortranarray(K)  # every chunk reads it by columns
         pairs_to_samples = incidence(self.first, self.second, self.n_samples)
+        counter = Counter(progress, len(self.pieces), "segments")
         for chunk, lines in self.pieces.lines(self.parametric, len(self.first), pairs_to_samples):
             yield self.pieces.start[chunk], self.pieces.stop[chunk], *lines(K)
+            counter.advance(chunk.stop - chunk.start)
 
-    def ndcg(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> StepFunction:
+    def ndcg(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> StepFunction:
         """Return NDCG@k on other data as an exact step function of θ (`knots`, `values`).             docs/math (447)
 
         Parameters as in `hinge.ranking.ndcg`. Between the knots it is the NDCG of `predict(X, theta)`.
         """
         check_same_length(X, relevance)
-        return ndcg_path(self._along(X), relevance, qid, k, self.low, self.high)
+        return ndcg_path(self._along(X, progress), relevance, qid, k, self.low, self.high)
 
-    def best(self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10) -> BestRanking:
+    def best(
+        self, X: Any, relevance: Any, qid: Any = None, k: int | None = 10, *, progress: Progress | None = None
+    ) -> BestRanking:
         """Return the exact maximizer of NDCG@k: (low, high, ndcg), and `theta` inside the interval."""
-        function = self.ndcg(X, relevance, qid, k)
+        function = self.ndcg(X, relevance, qid, k, progress=progress)
         best = StepFunction(function.knots, -function.values).best()
         return BestRanking(best.low, best.high, -best.error, best.theta)
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        m, n, pieces = len(self.first), self.n_samples, self.pieces
-        count, total = len(pieces), len(pieces.margin)
-        checks = (
-            m > 0 and self.first.shape == self.second.shape == (m,) and self.parametric.size == m and count > 0,
-            bool(min(self.first.min(), self.second.min()) >= 0 and max(self.first.max(), self.second.max()) < n),
-            all(a.shape == (2, m) for a in (self.parametric.linear, self.parametric.lower, self.parametric.upper)),
-            pieces.stop.shape == pieces.violation.shape == (count,) and bool(np.all(np.diff(pieces.start) >= 0)),
-            pieces.offset.shape == (count + 1,) and pieces.offset[0] == 0 and pieces.offset[-1] == total,
-            bool(np.all(np.diff(pieces.offset) >= 0)) and pieces.value.shape == pieces.rate.shape == (total,),
-            total == 0 or bool(pieces.margin.min() >= 0 and pieces.margin.max() < m),
-            pieces.changed.shape == pieces.changed_at.shape == pieces.place.shape and len(pieces.changed) >= m,
-            bool(pieces.changed.min() >= 0 and pieces.changed.max() < m and np.all(np.diff(pieces.changed_at) >= 0)),
-            bool(set(np.unique(pieces.place).tolist()) <= {0, 1, 2}),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
 
     def __repr__(self) -> str:
         return (
@@ -229,6 +275,7 @@ def ranking_path(
     """
     check_number("C", C, 0.0, open_low=True)
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
+    columns = None if isinstance(made, Precomputed) else feature_names(X)
     X, grades = check_training_rows(made, X), check_relevance(relevance)
     check_same_length(X, grades)
     query, names = check_queries(qid, len(grades))
@@ -238,7 +285,8 @@ def ranking_path(
         raise ValueError(f"{resolved!r} is not positive semidefinite: its problem is not convex and has no path")
     pairs = make_pairs(grades, query, float(C), "uniform", np.ones(len(grades)), weight)
     costs = [pairs.cost * _weighting(name, value, grades, pairs) for name, value in (("start", start), ("end", end))]
-    return follow(X, resolved, pairs, between(*costs), cache_size=cache_size, max_time=max_time, progress=progress)
+    path = follow(X, resolved, pairs, between(*costs), cache_size=cache_size, max_time=max_time, progress=progress)
+    return replace(path, feature_names=columns)
 
 
 def _weighting(name: str, value: Any, grades: Array, pairs: Ranking) -> Array:
@@ -297,4 +345,3 @@ def follow(
     if status is not Status.SOLVED:
         warn_incomplete("theta", reached, 1.0, status, stacklevel=4)
     return RankingPath(kernel, X, pairs.first, pairs.second, parametric, pieces, counts, 0.0, reached, status)
-

@@ -28,6 +28,16 @@ class CovariateShift:
     ratio : DensityRatio
     weights : ndarray
         Importance weights of the training samples, with mean 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import covariate_shift_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 1)); y = X[:, 0] > 0.3 * rng.normal(size=80)
+    >>> shift = covariate_shift_path(X, y, 1 + 0.5 * rng.normal(size=(80, 1)), gamma=1.0, n_centers=20)
+    >>> type(shift).__name__, round(float(shift.weights.mean()), 6)
+    ('CovariateShift', 1.0)
     """
 
     path: SolutionPath
@@ -49,14 +59,6 @@ class CovariateShift:
     def model(self, theta: float) -> Any:
         """Return the model at θ."""
         return self.path.model(theta)
-
-    def _check_loaded(self) -> None:
-        """Raise if the parts of a loaded object are inconsistent."""
-        self.path._check_loaded()
-        self.ratio._check_loaded()
-        n, d = self.path.X.shape
-        if self.weights.shape != (n,) or self.weights.dtype != np.float64 or self.ratio.centers.shape[1] != d:
-            raise ValueError("the arrays of the covariate shift are inconsistent")
 
 
 def covariate_shift_path(
@@ -94,6 +96,16 @@ def covariate_shift_path(
     Returns
     -------
     CovariateShift
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import covariate_shift_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 1)); y = X[:, 0] > 0.3 * rng.normal(size=80)
+    >>> shift = covariate_shift_path(X, y, 1 + 0.5 * rng.normal(size=(80, 1)), gamma=1.0, n_centers=20)
+    >>> shift.path.low, shift.path.high, bool(shift.weights[X[:, 0] > 0.5].mean() > 1)
+    (0.0, 1.0, True)
     """
     control = RunControl(max_time)
     share = None if max_time is None else RATIO_TIME_SHARE * max_time

@@ -50,6 +50,15 @@ class DensityRatio:
         Cross-validated criterion; smaller is better.
     gap : float
         Bound on the distance of the criterion from its optimum for KLIEP (425); 0 for uLSIF, a linear system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import density_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = density_ratio(rng.normal(size=(60, 1)), 1 + rng.normal(size=(60, 1)), n_centers=20)
+    >>> ratio.method, ratio.centers.shape == (20, 1), ratio.gap
+    ('ulsif', True, 0.0)
     """
 
     method: str
@@ -66,21 +75,6 @@ class DensityRatio:
         if X.shape[1] != self.centers.shape[1]:
             raise ValueError(f"X has {X.shape[1]} features, but the ratio was estimated with {self.centers.shape[1]}")
         return cross(RBF(self.gamma), X, self.centers) @ self.coefficients
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded ratio are inconsistent."""
-        centers, coefficients = self.centers, self.coefficients
-        are_arrays = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in (centers, coefficients))
-        if not (
-            are_arrays
-            and self.method in METHODS
-            and centers.ndim == 2
-            and coefficients.shape == (len(centers),)
-            and np.isfinite(centers).all()
-            and np.isfinite(coefficients).all()
-            and 0 < self.gamma < np.inf
-        ):
-            raise ValueError("the arrays of the density ratio are inconsistent")
 
 
 def density_ratio(
@@ -115,6 +109,15 @@ def density_ratio(
     Returns
     -------
     DensityRatio
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import density_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = density_ratio(rng.normal(size=(60, 1)), 1 + rng.normal(size=(60, 1)), n_centers=20)
+    >>> bool(ratio(np.array([[1.5]]))[0] > ratio(np.array([[-1.0]]))[0])
+    True
     """
     control = RunControl(max_time)
     check_choice("method", method, METHODS)

@@ -44,6 +44,16 @@ class HeteroscedasticSVR(IncrementalSVR):
     -----
     The fitted model is an `IncrementalSVR` with these weights. It can be updated, and `certificate_` is that of the
     weighted problem.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import HeteroscedasticSVR
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.linspace(0, 1, 60)[:, None]; noise = np.where(X[:, 0] < 0.5, 0.01, 0.5)
+    >>> model = HeteroscedasticSVR(C=1.0, gamma=5.0, epsilon=0.01).fit(X, X[:, 0] + noise * rng.normal(size=60))
+    >>> bool(model.sample_weight_[:30].mean() > model.sample_weight_[30:].mean())
+    True
     """
 
     def __init__(

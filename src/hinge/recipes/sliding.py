@@ -19,6 +19,12 @@ def recency_weights(n: int, a: float = 3.0) -> Array:
     """Return weights 2 / (1 + exp(a − 2a i/n)) of samples i = 1 ... n, the newest last.           Karasuyama (4.28)
 
     They increase from 2/(1 + eᵃ) to 2/(1 + e⁻ᵃ). With a = 0 all weights are 1.
+
+    Examples
+    --------
+    >>> from hinge.recipes import recency_weights
+    >>> recency_weights(4).round(2)
+    array([0.36, 1.  , 1.64, 1.91])
     """
     check_integer("n", n, 1)
     check_number("a", a, 0.0)
@@ -159,6 +165,16 @@ class SlidingSVR(_Sliding, IncrementalSVR):  # type: ignore[misc]
         As in `IncrementalSVR`.
     window, recency
         As in `SlidingSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.recipes import SlidingSVR
+    >>> t = np.linspace(0, 20, 200)[:, None]
+    >>> model = SlidingSVR(C=10.0, gamma=1.0, epsilon=0.01, window=50).fit(t[:50], np.sin(t[:50, 0]))
+    >>> model = model.partial_fit(t[50:150], np.sin(t[50:150, 0]))
+    >>> model.n_samples_, bool(abs(model.predict(t[149:150])[0] - np.sin(t[149, 0])) < 0.05)
+    (50, True)
     """
 
     def __init__(

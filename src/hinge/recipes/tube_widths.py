@@ -34,6 +34,17 @@ class NoiseTube:
         Mean of |log(s_new / s_old)| over the samples, of every update of the estimated scales s.
     converged : bool
         Whether the last change is at most `tol`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVR
+    >>> from hinge.recipes import noise_tube
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.linspace(0, 1, 80)[:, None]; noise = np.where(X[:, 0] < 0.5, 0.02, 0.5)
+    >>> result = noise_tube(SVR(), X, X[:, 0] + noise * rng.normal(size=80))
+    >>> type(result).__name__, bool(result.epsilon[:40].mean() < result.epsilon[40:].mean())
+    ('NoiseTube', True)
     """
 
     model: SVR

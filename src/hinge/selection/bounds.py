@@ -56,6 +56,15 @@ class LooBounds:
         The decision values behind `span_estimate` (positive: the larger label).
     nu_intervals : ndarray of shape (n_samples, 2)
         Intervals behind `nu_general`: they contain yf at every sample, of ν-classification trained without it.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> bounds = hinge.selection.loo_bounds(X, y, nu=0.4, gamma=1.0)
+    >>> bool(bounds.nu_general <= 1), len(bounds.span_values)
+    (True, 60)
     """
 
     support_vectors: float
@@ -87,6 +96,16 @@ def loo_bounds(
     With `C`, the results for ν are those of the equivalent ν-classification; with `nu`, the results for C are those of
     the equivalent C-classification (ν tutorial Prop. 2 and 3). After `max_time` seconds, results that are not yet known
     are NaN, with a warning; a TimeoutError is raised if the solution itself was not found.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> bounds = hinge.selection.loo_bounds(X, y, C=1.0, gamma=1.0)
+    >>> exact = hinge.selection.leave_one_out(X, y, C=1.0, gamma=1.0).error
+    >>> bool(exact <= bounds.xi_alpha), bool(exact <= bounds.support_vectors)
+    (True, True)
     """
     control = RunControl(max_time)
     if C is not None and nu is not None:

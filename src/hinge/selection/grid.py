@@ -20,6 +20,7 @@ from hinge.selection.kernel_search import KernelSearch
 from hinge.selection.linear_search import LinearSearch
 from hinge.selection.result import GridResult
 from hinge.selection.search import Search
+from hinge.validation import is_pair
 
 
 def grid(
@@ -53,10 +54,11 @@ def grid(
     X, y
         As for the estimator's `fit`.
     C : float or sequence of floats
+        For regression also a list of tuples (C, C*), the costs above and below the function.
     gamma : float, "scale", "auto", or a sequence of them, optional
         The value of the estimator by default. "scale" is computed from the training samples of each split.
     epsilon : float or sequence of floats, optional
-        Regression only.
+        Regression only; also a list of tuples (ε, ε*).
     estimator : SVC, SVR, LinearSVC or LinearSVR, optional
         The estimator to tune. By default `SVR` if y is continuous or epsilon is given, else `SVC`.
     cv : int, splitter or iterable of (train, test), default=5
@@ -82,7 +84,8 @@ def grid(
         all samples, beginning with the gamma that was best. Missing scores are NaN, and a warning is issued. If no
         candidate was finished, the best one of the largest subset is returned.
     verbose : bool, default=False
-        Print a line on standard error after every gamma (every split, for linear estimators).
+        Whether to show a progress line on standard error (in notebooks: below the cell) with the number of fits, the
+        remaining time and the best candidate so far.
     **parameters
         Any other parameter of the estimator: `kernel`, `degree`, `coef0`, `class_weight`, `tol`, ...
 
@@ -128,7 +131,7 @@ def grid(
     try:
         if limit is not None and groups is None and (cv is None or isinstance(cv, Integral)):
             search.preliminary = _preliminary_search(search, options, verbose)
-        search.run()
+        search.search()
     except KeyboardInterrupt as error:
         interrupted = error
     result = search.result()
@@ -184,7 +187,8 @@ def _preliminary_search(search: Search, options: tuple[Any, ...], verbose: bool)
         try:
             kind: Any = type(search)
             part = kind(search.template, X, search.y[rows], search.weight[rows], *options, limit, verbose)
-            part.run()
+            part.label = f"search on {size:,d} samples"
+            part.search()
         except ValueError:  # for example a class without samples in the subset
             return found
         seconds = time.monotonic() - start
@@ -244,19 +248,16 @@ def _axes(template: Any, C: Any, gamma: Any, epsilon: Any) -> dict[str, list[Any
         if not isinstance(template.loss, str):
             raise ValueError(f"epsilon={epsilon!r} is not used by loss={template.loss!r}; remove it, or name the loss")
         axes["epsilon"] = values_of("epsilon", epsilon)
-    if any(np.ndim(value) > 0 for value in axes.get("epsilon", [getattr(template, "epsilon", 0.0)])):
-        raise ValueError(
-            "epsilon must be a number or a list of numbers: one per sample cannot be divided into folds, and pairs are "
-            "not supported by this search; use sklearn.model_selection.GridSearchCV"
-        )
-    if any(np.ndim(value) > 0 for value in axes["C"]):
-        raise ValueError(
-            f"C={C!r} must be a number or a list of numbers; use sklearn.model_selection.GridSearchCV for costs that "
-            "differ above and below the function"
-        )
+    tubes = axes.get("epsilon", [getattr(template, "epsilon", 0.0)])
+    for name, values in (("C", axes["C"]), ("epsilon", tubes)):
+        if any(np.ndim(value) > 0 and not is_pair(value) for value in values):
+            raise ValueError(
+                f"{name} must be a number, a list of numbers, or a list of tuples (above, below) for regression: one "
+                "value per sample cannot be divided into folds"
+            )
     for name, values in axes.items():
         for value in values:
             clone(template).set_params(**{name: value})._check_parameters()
-    if not np.isfinite(axes["C"]).all():
+    if not all(np.isfinite(C).all() for C in axes["C"]):
         raise ValueError(f"C={C!r} must be finite in a grid search")
     return axes

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -16,6 +16,7 @@ from hinge.estimators.common.validation import ClassificationData, TrainingData
 from hinge.formulations import Formulation
 from hinge.kernels import Kernel, cache_bytes, make_kernel
 from hinge.problems import Array, Status
+from hinge.selection.axes import CostScale
 from hinge.selection.cost_sequence import CostSequences, Limits, is_box_constrained
 from hinge.selection.folds import Fold, Formulate, PairFold, RegressionFold
 from hinge.selection.matrix import SharedMatrix
@@ -26,6 +27,13 @@ from hinge.solvers.time_budget import fits, matrix_seconds
 
 #: Label and cost of a problem of one sample.
 _ONE = np.ones(1)
+
+
+class Variant(NamedTuple):
+    """What the problems of a cost sequence have in common: the ratio of the costs, and the tube of regression."""
+
+    ratio: float | None
+    epsilon: Any
 
 
 class KernelSearch(Search):
@@ -39,7 +47,12 @@ class KernelSearch(Search):
         super().__init__(*arguments)
         if self.classifies and not self.template._is_precomputed():
             self._sort()
-        self.costs = np.array(sorted({float(C) for C in self.axes["C"]}, reverse=True))
+        scales: dict[float | None, set[float]] = {}
+        for C in self.axes["C"]:
+            scale, ratio = CostScale.of(C)
+            scales.setdefault(ratio, set()).add(scale)
+        #: The values of C in descending order, for every ratio of the costs below and above f.
+        self.costs = {ratio: np.array(sorted(values, reverse=True)) for ratio, values in scales.items()}
         self.budget = cache_bytes(self.template.cache_size)
 
     def _sort(self) -> None:
@@ -56,25 +69,27 @@ class KernelSearch(Search):
 
     def run(self) -> None:
         """Fill the tables, one gamma after the other."""
-        cost = float(max(self.axes.get("C", [self.template.C]))) * float(np.max(self.weight, initial=1.0))
-        if not is_box_constrained(self._formulate(self.template.get_params().get("epsilon"))(_ONE, _ONE, 1.0)):
+        cost = float(max(map(np.max, self.axes["C"]))) * float(np.max(self.weight, initial=1.0))
+        tubes = list(dict.fromkeys(self.axes.get("epsilon", [getattr(self.template, "epsilon", None)])))
+        variants = [Variant(ratio, epsilon) for epsilon in tubes for ratio in self.costs]
+        if not all(is_box_constrained(self._formulate(variant)(_ONE, _ONE, 1.0)) for variant in variants):
             cost = math.inf  # coefficients are not bounded by C
         matrix = SharedMatrix(self.X, self.template.tol, cost, self.budget, self.threads)
-        sequences: dict[Any, CostSequences] = {}
+        sequences: dict[tuple[Variant, tuple[int, ...]], CostSequences] = {}
         with single_thread(), ThreadPoolExecutor(self.threads) as pool:
             for gamma in self.preferred("gamma", self.axes.get("gamma", [self.template.gamma])):
                 for kernel, splits in self._kernels(gamma).items():
                     if self.control.expired() or not fits(self.control, matrix_seconds(len(self.y)) / self.threads):
                         return
                     access = matrix.open(kernel)
-                    for epsilon in dict.fromkeys(self.axes.get("epsilon", [getattr(self.template, "epsilon", None)])):
-                        key = (epsilon, tuple(splits))
+                    for variant in variants:
+                        key = (variant, tuple(splits))
                         if key not in sequences:
-                            sequences[key] = self._cost_sequences(splits, epsilon)
+                            sequences[key] = self._cost_sequences(splits, variant)
                         sequences[key].solve(access, self.control, matrix.double)
                         for fold, k in enumerate(splits):
-                            self._score(sequences[key], fold, k, gamma, epsilon, matrix, pool)
-                self.report(f"gamma={gamma}")
+                            self._score(sequences[key], fold, k, gamma, variant, matrix, pool)
+                            self.report()
 
     def _kernels(self, gamma: Any) -> dict[Kernel, list[int]]:
         """Return the kernels with the splits that use them: gamma="scale" differs between splits."""
@@ -91,17 +106,19 @@ class KernelSearch(Search):
                 kernels.setdefault(kernel.resolve(self.X[train], self.weight[train]), []).append(k)
         return kernels
 
-    def _cost_sequences(self, splits: list[int], epsilon: float | None) -> CostSequences:
+    def _cost_sequences(self, splits: list[int], variant: Variant) -> CostSequences:
         limits = Limits(self.template.tol, self.template.max_iter, self.budget, self.threads)
-        return CostSequences([self._fold(k, epsilon) for k in splits], self.costs, limits)
+        return CostSequences([self._fold(k, variant) for k in splits], self.costs[variant.ratio], limits)
 
-    def _formulate(self, epsilon: float | None) -> Formulate:
+    def _formulate(self, variant: Variant) -> Formulate:
         """Return (labels ±1 or targets, costs for C = 1, C) → formulation, as `fit` of the estimator builds it."""
 
         @cache
         def estimator_of(C: float) -> Any:
             estimator = copy(self.template)  # `clone` would inspect the signature for every C
-            vars(estimator).update({"C": C} if epsilon is None else {"C": C, "epsilon": epsilon})
+            vars(estimator)["C"] = CostScale(C, variant.ratio).value()
+            if variant.epsilon is not None:
+                vars(estimator)["epsilon"] = variant.epsilon
             return estimator
 
         def formulate(y: Array, cost: Array, C: float) -> Formulation:
@@ -117,8 +134,8 @@ class KernelSearch(Search):
 
         return formulate
 
-    def _fold(self, k: int, epsilon: float | None) -> Fold:
-        train, test, formulate = self.train(k), self.splits[k][1], self._formulate(epsilon)
+    def _fold(self, k: int, variant: Variant) -> Fold:
+        train, test, formulate = self.train(k), self.splits[k][1], self._formulate(variant)
         if not self.classifies:
             return RegressionFold(test, train, self.y, self.weight, formulate)
         labels = self.y[train]
@@ -135,7 +152,7 @@ class KernelSearch(Search):
         fold_index: int,
         k: int,
         gamma: Any,
-        epsilon: Any,
+        variant: Variant,
         matrix: SharedMatrix,
         pool: ThreadPoolExecutor,
     ) -> None:
@@ -157,11 +174,14 @@ class KernelSearch(Search):
             scores = regression_scores(values, X, y, scorer)
         status, fit_time = sequences.status[problems], sequences.seconds[problems].sum(axis=0)
         self.unsolved += int(np.sum((status != Status.SOLVED)[:, finished]))
-        score_time = (time.monotonic() - start) / len(self.costs)
-        column = {cost: c for c, cost in enumerate(self.costs)}
+        costs = self.costs[variant.ratio]
+        score_time = (time.monotonic() - start) / len(costs)
+        column = {CostScale(float(cost), variant.ratio): c for c, cost in enumerate(costs)}
         for row, candidate in enumerate(self.candidates):
-            same = candidate.get("gamma", gamma) == gamma and candidate.get("epsilon", epsilon) == epsilon
-            c = column[float(candidate["C"])]
-            if same and finished[c]:
+            c = column.get(CostScale.of(candidate["C"]))
+            same = (
+                candidate.get("gamma", gamma) == gamma and candidate.get("epsilon", variant.epsilon) == variant.epsilon
+            )
+            if c is not None and same and finished[c]:
                 self.scores[row, k], self.known[row, k] = scores[c], True
                 self.fit_time[row, k], self.score_time[row, k] = fit_time[c], score_time

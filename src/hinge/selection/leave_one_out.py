@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hinge.control import RunControl
+from hinge.estimators.common.progress import ProgressLine
 from hinge.paths.regularization import SUPERVISED, check_both_classes, check_samples, check_vector
 from hinge.paths.window import Window
 from hinge.problems import Array
@@ -29,6 +30,15 @@ class LeaveOneOut:
         The decision values of the model trained on all samples.
     n_events : int
         Number of events on all paths.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> result = hinge.selection.leave_one_out(X, y, C=1.0, gamma=1.0)
+    >>> len(result.decision_values), bool(0 <= result.error <= 1)
+    (60, True)
     """
 
     decision_values: Array
@@ -79,6 +89,7 @@ def leave_one_out(
     sample_weight: ArrayLike | None = None,
     cache_size: float | str = "auto",
     max_time: float | None = None,
+    verbose: bool = False,
 ) -> LeaveOneOut:
     """Compute exact leave-one-out values of `SVC` (two classes) or `SVR`, by removing each sample along a short path.
 
@@ -91,10 +102,23 @@ def leave_one_out(
     C : float
     max_time : float, optional
         Seconds. A TimeoutError is raised if they do not suffice: the error needs the values of all samples.
+    verbose : bool, default=False
+        Whether to show a progress line with the number of samples and the remaining time.
 
     Returns
     -------
     LeaveOneOut
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> result = hinge.selection.leave_one_out(X, y, C=1.0, gamma=1.0)
+    >>> model = hinge.SVC(gamma=1.0, tol=1e-9).fit(X[1:], y[1:])
+    >>> bool(np.isclose(result.decision_values[0], model.decision_function(X[:1])[0], atol=1e-6))
+    True
     """
     control = RunControl(max_time)
     window = open_window(X, y, C, kernel, degree, gamma, coef0, task, epsilon, sample_weight, cache_size, max_time)
@@ -103,7 +127,8 @@ def leave_one_out(
         for label in (-1.0, 1.0):
             if np.sum((window.y == label) & (window.cost > 0)) < 2:
                 raise ValueError("a class has one sample, which cannot be left out; give every class at least two")
-    values, events = window.leave_out([np.array([i]) for i in range(window.n)])
+    with ProgressLine("leave-one-out", verbose=verbose) as line:
+        values, events = window.leave_out([np.array([i]) for i in range(window.n)], line.update if verbose else None)
     decision_values = np.concatenate(values)
     weight = window.cost / np.sum(window.cost)
     if task == "classification":

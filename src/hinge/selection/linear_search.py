@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from hinge.problems import Status
@@ -53,7 +54,7 @@ class LinearSearch(Search):
         model = clone(self.template).set_params(warm_start=True, n_jobs=threads, verbose=0)
         if epsilon is not None:
             model.set_params(epsilon=epsilon)
-        for C in sorted({float(C) for C in self.axes["C"]}):
+        for C in sorted(set(self.axes["C"]), key=np.sum):
             if self.control.expired() or stop.is_set():
                 return
             start = time.monotonic()
@@ -64,17 +65,17 @@ class LinearSearch(Search):
                 return
             score = model.score(X_test, y_test) if self.scorer is None else self.score(model, X_test, y_test)
             self._store(k, C, epsilon, float(score), fitted - start, time.monotonic() - fitted)
+            with self._lock:
+                self.report()
             if model.status_ is not Status.SOLVED:
                 with self._lock:
                     self.unsolved += 1
-        self.report(f"split {k}" + ("" if epsilon is None else f"  epsilon={epsilon}"))
 
-    def _store(self, k: int, C: float, epsilon: Any, score: float, fit_time: float, score_time: float) -> None:
+    def _store(self, k: int, C: Any, epsilon: Any, score: float, fit_time: float, score_time: float) -> None:
         rows = [
             row
             for row, candidate in enumerate(self.candidates)
-            if float(candidate["C"]) == C and candidate.get("epsilon", epsilon) == epsilon
+            if candidate["C"] == C and candidate.get("epsilon", epsilon) == epsilon
         ]
         self.scores[rows, k], self.known[rows, k] = score, True
         self.fit_time[rows, k], self.score_time[rows, k] = fit_time, score_time
-

@@ -33,6 +33,15 @@ class PairwiseResult:
     best_score_ : float
         Mean of the best scores of the pairs. The parameters of a pair are chosen by its own samples only, so this is
         not an estimate of the accuracy over all classes; cross-validate `pairwise_grid` for one.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = hinge.selection.pairwise_grid(X, y, C=[0.1, 1.0], gamma=[0.1, 1.0])
+    >>> len(result.searches_), bool(result.score(X, y) > 0.9)
+    (3, True)
     """
 
     classes_: NDArray[Any]
@@ -86,7 +95,8 @@ def pairwise_grid(
     X, y
         As for the estimator's `fit`; a precomputed kernel matrix is not supported.
     C, nu : float or sequence of floats
-        Exactly one of them: C for `SVC`, ν for `NuSVC`. A ν that is infeasible for a pair is not chosen.
+        Exactly one of them: C for `SVC`, ν for `NuSVC`. A ν that is infeasible for a pair is not chosen. An integer ν
+        stands for a number of values in the admissible interval of each pair, as in `nu_grid`.
     gamma : float, "scale", "auto", or a sequence of them, optional
         "scale" is computed from the samples of the pair.
     estimator : SVC or NuSVC, optional

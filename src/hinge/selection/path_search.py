@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from sklearn.model_selection import check_cv
 
 from hinge.control import RunControl
 from hinge.estimators import SVC, SVR
+from hinge.estimators.common.progress import counter
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths import (
     Best,
@@ -56,6 +56,15 @@ class PathSearch(SearchResult):
         ``{"C": best_C, "gamma": best_gamma}``, and the accuracy or minus the mean squared error.
     best_estimator_ : SVC, SVR or None
         Trained on all samples with the best parameters, unless ``refit=False``; see `predict` and `score`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(80, noise=0.2, random_state=0)
+    >>> search = hinge.selection.path_search(X, y, C_min=0.1, C_max=10.0, gamma=1.0, cv=3)
+    >>> bool(search.best.low < search.best_C < search.best.high), search.best_gamma
+    (True, 1.0)
     """
 
     error: StepFunction | PiecewiseQuadratic
@@ -126,7 +135,7 @@ def path_search(
     n_jobs : int, optional
         Threads of this fit.
     verbose : bool, default=False
-        Whether to print a line on standard error after every gamma.
+        Whether to show a progress line with the number of paths, the remaining time and the best candidate so far.
 
     Returns
     -------
@@ -145,37 +154,39 @@ def path_search(
     X, y, is_multiclass, precomputed = _validate(X, y, task, kernel, degree, gammas[0], coef0)
     weight = check_vector("sample_weight", sample_weight, len(y), 1.0)
     folds = list(check_cv(cv, y, classifier=task == "classification").split(X, y))
-    errors, all_paths = [], []
+    errors: list[StepFunction | PiecewiseQuadratic] = []
+    all_paths = []
     control = RunControl(max_time)
-    for value in gammas:
-        if control.expired():
-            break
-        paths, functions, shares = [], [], []
-        for train, test in folds:
-            inner = X[np.ix_(train, train)] if precomputed else X[train]
-            options: dict[str, Any] = dict(
-                C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
-                sample_weight=weight[train], cache_size=cache_size, max_time=control.remaining(),
-            )  # fmt: skip
-            path: SolutionPath | OneVsOnePaths | None
-            if is_multiclass:
-                path = _in_time(control, one_vs_one_paths, inner, y[train], **options)
-            else:
-                path = _in_time(control, regularization_path, inner, y[train], task=task, epsilon=epsilon, **options)
-            if path is None:
+    with counter("path search", len(gammas) * len(folds), "paths", verbose=verbose) as progress:
+        for value in gammas:
+            if control.expired():
                 break
-            outer = X[np.ix_(test, train)] if precomputed else X[test]
-            paths.append(path)
-            functions.append(path.validation_error(outer, y[test], weight[test]))
-            shares.append(float(np.sum(weight[test])))
-        if len(paths) < len(folds):
-            break
-        mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
-        errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
-        all_paths.append(paths)
-        if verbose and sys.stderr is not None:
-            best_of_gamma = errors[-1].best()
-            sys.stderr.write(f"path search  gamma={value}  best error {best_of_gamma.error:.6g}\n")
+            paths, functions, shares = [], [], []
+            for train, test in folds:
+                inner = X[np.ix_(train, train)] if precomputed else X[train]
+                options: dict[str, Any] = dict(
+                    C_min=C_min, C_max=C_max, kernel=kernel, degree=degree, gamma=value, coef0=coef0,
+                    sample_weight=weight[train], cache_size=cache_size, max_time=control.remaining(),
+                )  # fmt: skip
+                path: SolutionPath | OneVsOnePaths | None
+                if is_multiclass:
+                    path = _in_time(control, one_vs_one_paths, inner, y[train], **options)
+                else:
+                    options |= {"task": task, "epsilon": epsilon}
+                    path = _in_time(control, regularization_path, inner, y[train], **options)
+                if path is None:
+                    break
+                outer = X[np.ix_(test, train)] if precomputed else X[test]
+                paths.append(path)
+                functions.append(path.validation_error(outer, y[test], weight[test]))
+                shares.append(float(np.sum(weight[test])))
+                progress.advance(note=_best_so_far(errors, gammas))
+            if len(paths) < len(folds):
+                break
+            mean = (StepFunction if task == "classification" else PiecewiseQuadratic).mean
+            errors.append(mean(functions, np.array(shares) / sum(shares)))  # type: ignore[arg-type]
+            all_paths.append(paths)
+            progress.advance(0, _best_so_far(errors, gammas))
     if len(errors) < len(gammas):
         done = len(errors)
         if done == 0:
@@ -198,6 +209,15 @@ def path_search(
     )  # fmt: skip
     estimator = SVC(**shared) if task == "classification" else SVR(epsilon=epsilon, **shared)
     return replace(found, best_estimator_=estimator.fit(X, y, sample_weight=weight))
+
+
+def _best_so_far(errors: list[Any], gammas: list[Any]) -> str:
+    """Return the smallest error of the values of gamma that are finished, as text."""
+    if not errors:
+        return ""
+    optima = [error.best() for error in errors]
+    k = int(np.argmin([optimum.error for optimum in optima]))
+    return f"best error {optima[k].error:.4g} with C={optima[k].theta:.4g}, gamma={gammas[k]}"
 
 
 def _in_time(control: RunControl, function: Any, *data: Any, **options: Any) -> Any:

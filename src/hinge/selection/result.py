@@ -16,6 +16,16 @@ class SearchResult:
     """Methods that all results of a search have: predictions of the best estimator.
 
     Every result has `best_params_`, `best_score_` (larger is better) and `best_estimator_`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.selection import SearchResult
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = hinge.selection.grid(X, y, C=[0.1, 1.0], gamma=[0.1])
+    >>> isinstance(result, SearchResult), result.predict(X[:3])
+    (True, array([0, 0, 0]))
     """
 
     best_estimator_: Any
@@ -58,6 +68,15 @@ class GridResult(SearchResult):
     n_splits_ : int
     complete_ : bool
         False if the time limit or Ctrl-C ended the search; the missing scores are NaN.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = hinge.selection.grid(X, y, C=[0.1, 1.0], gamma=[0.1, 1.0])
+    >>> sorted(result.best_params_), result.complete_, len(result.cv_results_["params"])
+    (['C', 'gamma'], True, 4)
     """
 
     cv_results_: dict[str, Any] = field(repr=False)
@@ -68,16 +87,6 @@ class GridResult(SearchResult):
     complete_: bool
     best_estimator_: Any = None
 
-    def _check_loaded(self) -> None:
-        """Raise if the parts of a loaded result are inconsistent."""
-        count = len(self.cv_results_["params"])
-        consistent = all(len(column) == count for column in self.cv_results_.values())
-        if self.best_index_ is not None:
-            consistent = consistent and 0 <= self.best_index_ < count
-            consistent = consistent and self.cv_results_["params"][self.best_index_] == self.best_params_
-        if not consistent or (not hasattr(self.best_estimator_, "predict") and self.best_estimator_ is not None):
-            raise ValueError("the parts of the search result are inconsistent")
-
 
 def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, score_time: Array) -> dict[str, Any]:
     """Return `cv_results_` for tables of (candidates × splits)."""
@@ -86,8 +95,9 @@ def tabulate(candidates: list[dict[str, Any]], scores: Array, fit_time: Array, s
         results[f"mean_{name}"], results[f"std_{name}"] = times.mean(axis=1), times.std(axis=1)
     for name in candidates[0]:
         values = [candidate[name] for candidate in candidates]
-        numeric = all(not isinstance(value, str) for value in values)
-        column = np.array(values, dtype=None if numeric else object)
+        numeric = all(not isinstance(value, str | tuple) for value in values)
+        column = np.empty(len(values), dtype=np.asarray(values).dtype if numeric else object)
+        column[:] = values
         results[f"param_{name}"] = np.ma.MaskedArray(column, mask=False)
     results["params"] = candidates
     for k in range(scores.shape[1]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid, check_cv
 
 from hinge.control import RunControl, effective_n_jobs
+from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.validation import TrainingData
 from hinge.problems import Array
 from hinge.selection.folds import Index
@@ -69,10 +69,14 @@ class Search(ABC):
         self.threads = effective_n_jobs(template.n_jobs)
         #: The finished search on the largest subset of the samples, if there is a time limit.
         self.preliminary: Search | None = None
+        self.line = ProgressLine(self.label, verbose=False)
 
     def validated(self, estimator: Any, X: Any, y: Any) -> TrainingData:
         """Return the training data as `fit` of the estimator validates them, without sample weights."""
         return estimator._validate(X, y, None)
+
+    #: First words of the progress line.
+    label = "search"
 
     @abstractmethod
     def run(self) -> None:
@@ -90,10 +94,31 @@ class Search(ABC):
 
         return sorted(values, key=best, reverse=True)
 
-    def report(self, finished: str) -> None:
-        """Print a line on standard error if `verbose`."""
-        if self.verbose and sys.stderr is not None:
-            sys.stderr.write(f"grid  {finished}  {time.monotonic() - self.start:.1f} s\n")
+    def search(self) -> None:
+        """Fill the tables, with a progress line if `verbose`."""
+        with ProgressLine(self.label, verbose=self.verbose) as self.line:
+            self.run()
+
+    def report(self) -> None:
+        """Show the number of known scores, the remaining time and the best candidate on the progress line."""
+        if not self.verbose:
+            return
+        snapshot = {
+            "done": int(self.known.sum()), "total": self.known.size, "unit": "fits",
+            "seconds": time.monotonic() - self.start, "note": self._best_so_far(),
+        }  # fmt: skip
+        self.line.update(snapshot)
+
+    def _best_so_far(self) -> str:
+        """Return the candidate with the best mean of the scores that are known, as text."""
+        counts = self.known.sum(axis=1)
+        sums = np.where(self.known, np.nan_to_num(self.scores, nan=-np.inf), 0.0).sum(axis=1)
+        means = np.divide(sums, counts, out=np.full(len(sums), -np.inf), where=counts > 0)
+        best = int(np.argmax(means))
+        if not np.isfinite(means[best]):
+            return ""
+        values = ", ".join(f"{name}={_short(value)}" for name, value in self.candidates[best].items())
+        return f"best {means[best]:.4g} with {values}"
 
     def train(self, k: int) -> Index:
         """Return the training samples of a split with a positive weight, in ascending order."""
@@ -178,3 +203,8 @@ class Search(ABC):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+
+def _short(value: Any) -> str:
+    """Return a parameter value as text with few digits."""
+    return f"{value:.4g}" if isinstance(value, Real) and not isinstance(value, bool) else str(value)

@@ -62,6 +62,13 @@ class Auto(WorkingSetOptions):
     Notes
     -----
     The parameters are those of `WorkingSet`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import Auto
+    >>> hinge.SVC(solver=Auto(tol=1e-6)).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -42,6 +44,12 @@ class Capabilities:
         Whether the solver replaces the kernel matrix by a factor LLᵀ in `approximate`: never, on request, or always.
     options : tuple of str
         Parameters that a solver selected by name takes from the estimator, besides `tol`, `max_iter` and `max_time`.
+
+    Examples
+    --------
+    >>> from hinge.solvers import InteriorPoint, WorkingSet
+    >>> InteriorPoint().capabilities.terms, WorkingSet().capabilities.batch
+    (('none', 'diagonal', 'convex'), True)
     """
 
     tol: Literal["kkt_violation", "relative_gap"]
@@ -93,6 +101,12 @@ class Solver(SolverOptions, ABC):
     """Base class of the solvers of problem (1).
 
     A subclass is a frozen dataclass of options. It declares its `capabilities` and implements `solve`.
+
+    Examples
+    --------
+    >>> from hinge.solvers import SMO, Solver
+    >>> isinstance(SMO(), Solver), SMO().capabilities.tol
+    (True, 'kkt_violation')
     """
 
     capabilities: ClassVar[Capabilities]
@@ -165,8 +179,33 @@ _TERM_ERRORS = {
 
 # ---- solvers by name ------------------------------------------------------------------------------------------------
 
+class SolverNames(UserDict[str, Any]):
+    """Solvers by name. A solver that is given by the name of its module is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> type[Solver]:
+        """Return the class of a solver."""
+        if isinstance(self.data[name], str):
+            import_module(f"hinge.solvers.{self.data[name]}")  # which registers the class
+        solver: type[Solver] = self.data[name]
+        return solver
+
+
 #: The values of the parameter `solver` of estimators.
-SOLVERS: dict[str, type[Solver]] = {}
+SOLVERS = SolverNames(
+    {
+        "adatron": "textbook.adatron",
+        "auto": "auto",
+        "chunking": "decomposition.chunking",
+        "coordinate_descent": "linear.coordinate_descent",
+        "gradient_descent": "textbook.gradient_descent",
+        "interior_point": "interior_point.dense",
+        "lagrangian": "textbook.lagrangian",
+        "low_rank_interior_point": "interior_point.low_rank",
+        "newton": "textbook.newton",
+        "smo": "decomposition.smo",
+        "working_set": "decomposition.working_set",
+    }
+)
 
 SolverType = TypeVar("SolverType", bound=type[Solver])
 

@@ -184,15 +184,25 @@ class Transduction:
         return ups[:last], downs[:last]
 
     def switch_labels(self, positive: float, negative: float, batch: int = 1) -> int:
-        """Switch pairs until no pair reduces the objective; return their number."""
-        switched = 0
+        """Switch pairs until no pair reduces the objective; return their number.
+
+        A switch that does not reduce the computed objective is undone: its gain was a rounding error of f. The
+        objective therefore decreases with every switch, and no labels occur twice.
+        """
+        switched, objective = 0, self.objective()
         while True:
             ups, downs = self.best_pairs(positive, negative, batch)
             if len(ups) == 0:
                 return switched
-            label = self.label.copy()
+            before, label = self.label, self.label.copy()
             label[ups], label[downs] = -1.0, 1.0
+            snapshot = self.engine.active_set.snapshot(), self.up, self.down
             self._set_costs(label, positive, negative)
+            if not self.objective() < objective - MIN_RELATIVE_GAIN * abs(objective):
+                self.label, (point, self.up, self.down) = before, snapshot
+                self.engine.active_set.restore(point)
+                return switched
+            objective = self.objective()
             switched += len(ups)
             self.switches += len(ups)
 

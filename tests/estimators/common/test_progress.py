@@ -1,15 +1,20 @@
 """verbose=True shows one progress line on stderr."""
 
 import contextlib
+import gzip
 import io
 import re
 import sys
+import types
 
+import numpy as np
 import pytest
 
 import hinge
+from hinge.control import Counter
 from hinge.estimators.common import progress
-from hinge.estimators.common.progress import ProgressLine, describe
+from hinge.estimators.common.progress import PathProgress, ProgressLine, describe, describe_count
+from hinge.selection import grid, leave_one_out, nu_grid, path_search
 
 
 class Terminal(io.StringIO):
@@ -155,3 +160,142 @@ def test_linear_estimator_of_several_classes_is_verbose(n_jobs, capfd):
     X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0], [1.0, 3.0], [4.0, 4.0]]
     hinge.LinearSVC(verbose=1, n_jobs=n_jobs).fit(X, [0, 1, 2, 0, 1, 2])
     assert "LinearSVC" in capfd.readouterr().err
+
+
+# ---- operations with a known number of steps
+
+
+def test_a_counter_states_the_remaining_time_and_a_note():
+    text = describe_count("search", {"done": 30, "total": 120, "unit": "fits", "seconds": 60.0, "note": "best 0.9"})
+    assert text == "search  30 of 120 fits    60.00 s  about 3 min left  best 0.9"
+    finished = describe("search", {"done": 120, "total": 120, "unit": "fits", "seconds": 90.0, "note": ""})
+    assert finished == "search  120 of 120 fits    90.00 s"
+
+
+def test_a_counter_reports_seldom_and_always_the_last_step():
+    seen = []
+    count = Counter(seen.append, 10_000, "steps")
+    assert all(count.advance() for _ in range(10_000))
+    assert seen[-1]["done"] == 10_000
+    assert len(seen) < 100
+    assert Counter(None, 3, "steps").advance()
+    assert not Counter(lambda _: False, 1, "steps").advance()
+
+
+class Shell:
+    kernel = object()
+
+
+class Handle:
+    def __init__(self, contents):
+        self.contents = contents
+
+    def update(self, content, raw):
+        assert raw
+        self.contents.append(content["text/plain"])
+
+
+def test_a_notebook_has_one_output_that_is_updated(clock, monkeypatch):
+    shown, outputs = [], []
+
+    def display(content, raw, display_id):
+        assert raw
+        assert display_id
+        outputs.append(content)
+        shown.append(content["text/plain"])
+        return Handle(shown)
+
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = Shell
+    ipython.display = types.SimpleNamespace(display=display)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    stream = io.StringIO()
+    assert run(stream, clock, [snapshot(i) for i in range(1, 6)], 0.3) == ""
+    assert len(outputs) == 1
+    assert [int(line.split()[1]) for line in shown] == [1, 2, 3, 4, 5, 5]
+    ipython.get_ipython = lambda: None  # a program that imports IPython
+    assert run(stream, clock, [snapshot(1)], 0.3) != ""
+
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.where(X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=60) > 0, 1, -1)
+
+#: Operations that take a function `progress`.
+WITH_FUNCTION = {
+    "regularization_path": lambda p: hinge.regularization_path(X, Y, progress=p),
+    "quadratic_loss_path": lambda p: hinge.quadratic_loss_path(X, Y, lambda_min=1e-3, progress=p),
+    "approximate_path": lambda p: hinge.approximate_path(X, Y, progress=p),
+    "one_vs_one_paths": lambda p: hinge.one_vs_one_paths(X, np.arange(60) % 3, progress=p),
+    "lp_path": lambda p: hinge.lp_path(X, Y, C_max=1.0, progress=p),
+    "lasso_path": lambda p: hinge.lasso_path(X, X[:, 0] + X[:, 1] ** 2, progress=p),
+    "ranking_path": lambda p: hinge.ranking_path(X, Y + 1, np.repeat(np.arange(6), 10), C=0.1, progress=p),
+    "best": lambda p: hinge.regularization_path(X, Y).best(X, Y, progress=p),
+    "best of regression": lambda p: hinge.regularization_path(X, X[:, 0], task="regression").best(X, Y, progress=p),
+    "best of pairs": lambda p: hinge.one_vs_one_paths(X, np.arange(60) % 3).best(X, np.arange(60) % 3, progress=p),
+    "best of quadratic losses": lambda p: hinge.quadratic_loss_path(X, Y, lambda_min=0.1).best(X, Y, progress=p),
+    "best ranking": lambda p: hinge.ranking_path(X, Y + 1, C=0.1).best(X, Y + 1, progress=p),
+    "low-rank approximation": lambda p: hinge.lowrank.SGMA(rank=5).fit(hinge.kernels.RBF(1.0), X, progress=p),
+}
+
+
+@pytest.mark.parametrize("name", WITH_FUNCTION)
+def test_paths_and_approximations_report_to_a_function(name, monkeypatch):
+    monkeypatch.setattr("hinge.control.REPORT_PERIOD", 0.0)
+    seen, stream = [], io.StringIO()
+    WITH_FUNCTION[name](seen.append)
+    if name not in ("regularization_path", "one_vs_one_paths", "lasso_path", "ranking_path"):  # the core reports seldom
+        assert seen
+    with contextlib.redirect_stderr(stream), PathProgress("it") as line:
+        WITH_FUNCTION[name](line)
+        line({"iteration": 3, "primal": 0.5, "seconds": 1.0, "violation": 1e-12, "active": 4})
+    assert stream.getvalue().startswith("it  ")
+
+
+#: Operations with `verbose`.
+VERBOSE = {
+    "grid": (lambda v: grid(X, Y, C=[0.1, 1.0], gamma=[0.1, 1.0], cv=3, verbose=v), "12 of 12 fits"),
+    "linear grid": (
+        lambda v: grid(X, Y, C=[0.1, 1.0], estimator=hinge.LinearSVC(), cv=3, verbose=v), "6 of 6 fits"),
+    "nu_grid": (lambda v: nu_grid(X, Y, nu=[0.4, 0.5], cv=3, verbose=v), "6 of 6 fits"),
+    "SVCCV": (lambda v: hinge.SVCCV(Cs=2, gammas=2, cv=3, verbose=v).fit(X, Y), "12 of 12 fits"),
+    "path_search": (lambda v: path_search(X, Y, gamma=[0.1, 1.0], cv=3, verbose=v), "6 of 6 paths"),
+    "leave_one_out": (lambda v: leave_one_out(X, Y, verbose=v), "left out"),
+    "LowRankSVC": (lambda v: hinge.LowRankSVC(n_basis=20, verbose=v).fit(X, Y), "60 of 60 rows"),
+    "low-rank solver": (
+        lambda v: hinge.SVC(solver="low_rank_interior_point", verbose=v).fit(X, Y), "iterations"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VERBOSE)
+def test_verbose_operations_show_a_line(name, capsys):
+    operation, expected = VERBOSE[name]
+    operation(False)
+    assert capsys.readouterr() == ("", "")
+    operation(True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert expected in err
+    if "fits" in expected:
+        assert re.search(r"best 0\.\d+ with (C|nu)=", err)
+
+
+def test_readers_show_the_megabytes(tmp_path, capsys):
+    rows = np.random.default_rng(0).normal(size=(20_000, 8))
+    labels = np.ones(len(rows))
+    hinge.io.dump_libsvm(rows, labels, tmp_path / "data.txt")
+    with open(tmp_path / "data.txt", "rb") as text, gzip.open(tmp_path / "data.txt.gz", "wb") as packed:
+        packed.write(text.read())
+    for name in ("data.txt", "data.txt.gz"):
+        expected = hinge.io.load_libsvm(tmp_path / name)
+        assert capsys.readouterr().err == ""
+        found = hinge.io.load_libsvm(tmp_path / name, verbose=True)
+        size = -(-(tmp_path / name).stat().st_size // 1_000_000)
+        assert f"reading {name}  {size} of {size} MB" in capsys.readouterr().err
+        np.testing.assert_array_equal(found[0].toarray(), expected[0].toarray())
+    pytest.importorskip("pyarrow")
+    hinge.io.dump_table(rows, labels, tmp_path / "data.csv")
+    plain_table = hinge.io.load_table(tmp_path / "data.csv", target="target")
+    assert capsys.readouterr().err == ""
+    table = hinge.io.load_table(tmp_path / "data.csv", target="target", verbose=True)
+    assert "reading data.csv" in capsys.readouterr().err
+    np.testing.assert_array_equal(table.X, plain_table.X)

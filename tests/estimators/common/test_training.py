@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge.estimators.common import training
 from hinge.estimators.common.report import FitReport, rollback
 from hinge.problems import Certificate, History, Status
+from hinge.solvers import SMO, CoordinateDescent
 from reference.cases import data
 
 ESTIMATORS = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]
@@ -113,3 +115,17 @@ class TestFitReport:
         with pytest.raises(KeyboardInterrupt):
             report.conclude(model)
         assert model.status_ is Status.INTERRUPTED
+
+
+def test_warnings_name_the_options_of_a_solver_object():
+    """Not those of the estimator, which such a solver does not use."""
+    X, y = load_breast_cancer(return_X_y=True)
+    for model in (
+        hinge.LinearSVC(solver=CoordinateDescent(tol=1e-9, max_iter=3)),
+        hinge.SVC(solver=SMO(tol=1e-9, max_iter=3)),
+    ):
+        with pytest.warns(ConvergenceWarning, match=r"max_iter=3\)"):
+            model.fit(X / X.std(axis=0), y)
+    report = FitReport(Status.NUMERICAL, [model.certificate_], [model.history_], [3])
+    with pytest.warns(ConvergenceWarning, match="before tol=1e-09"):
+        report.conclude(model)

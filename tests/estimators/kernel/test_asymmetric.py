@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_friedman1, make_regression
+from sklearn.model_selection import GridSearchCV
 
 import hinge
 from hinge import SVR, IncrementalSVR, LinearSVR, epsilon_path, regularization_path, weight_path
@@ -148,6 +149,42 @@ def test_linear_estimator_solves_the_same_problem(X, y):
 
 
 @pytest.mark.parametrize(("X", "y"), list(data_sets()))
+def test_linear_costs_per_sample(X, y):
+    """One cost for each sample, or two of which one may be zero; certificates and warm starts use them."""
+    one_sided = costs_and_tubes(len(y))[-1][0]
+    above = one_sided[:, 0]
+    for C, epsilon in ((one_sided, 0.1), (one_sided, (0.3, 0.1)), (above, 0.1), (above, (0.1, 0.0))):
+        linear = LinearSVR(C=C, epsilon=epsilon, tol=1e-9, warm_start=True).fit(X, y)
+        kernel = SVR(C=C, epsilon=epsilon, kernel="linear", tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(linear.coef_, kernel.coef_.ravel(), atol=1e-6)
+        np.testing.assert_allclose(linear.certify(X, y).primal, kernel.certificate_.primal, rtol=1e-8)
+        linear.set_params(C=3 * C).fit(X, y)
+        kernel = SVR(C=3 * C, epsilon=epsilon, kernel="linear", tol=1e-10).fit(X, y)
+        np.testing.assert_allclose(linear.coef_, kernel.coef_.ravel(), atol=1e-6)
+    weight = np.arange(len(y)) % 3.0
+    weighted = LinearSVR(C=one_sided, tol=1e-9).fit(X, y, weight)
+    same = LinearSVR(C=one_sided * weight[:, None], tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(weighted.coef_, same.coef_, atol=1e-6)
+    assert weighted.certify(X, y, weight).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("estimator", [SVR(gamma=0.1, tol=1e-6), LinearSVR(tol=1e-8)], ids=["SVR", "LinearSVR"])
+def test_grid_of_pairs_agrees_with_scikit_learn(estimator, tmp_path):
+    X, y = make_friedman1(50, noise=1.0, random_state=2)
+    axes = {"C": [(1.0, 3.0), (2.0, 6.0), (0.5, 0.1), 2.0], "epsilon": [(0.1, 0.5), 0.2]}
+    found, expected = grid(X, y, estimator=estimator, cv=3, **axes), GridSearchCV(estimator, axes, cv=3).fit(X, y)
+    scores = [dict(zip(map(str, r["params"]), r["mean_test_score"], strict=True))
+              for r in (found.cv_results_, expected.cv_results_)]  # fmt: skip
+    assert scores[0].keys() == scores[1].keys()
+    for name, score in scores[1].items():
+        assert scores[0][name] == pytest.approx(score, abs=1e-5)
+    assert found.best_params_ == expected.best_params_
+    hinge.save(found, tmp_path / "search.hinge")
+    loaded = hinge.load(tmp_path / "search.hinge")
+    assert list(loaded.cv_results_["param_C"]) == list(found.cv_results_["param_C"])
+
+
+@pytest.mark.parametrize(("X", "y"), list(data_sets()))
 def test_paths_agree_with_fits(X, y):
     n = len(y)
     rng = np.random.default_rng(0)
@@ -238,12 +275,27 @@ def test_invalid_input(parameters, message):
 def test_invalid_input_of_other_functions():
     with pytest.raises(ValueError, match="use loss='epsilon_insensitive'"):
         LinearSVR(C=(1.0, 2.0), loss="squared_epsilon_insensitive").fit(X3, Y3)
-    with pytest.raises(TypeError, match="must be a number"):
-        LinearSVR(C=np.ones((3, 2))).fit(X3, Y3)
+    with pytest.raises(ValueError, match=r"C, of shape \(3, 2\), has different values.*loss='huber'"):
+        LinearSVR(C=np.ones((3, 2)), loss="huber").fit(X3, Y3)
+    for C, message in ((np.zeros((3, 2)), "for all targets above"), (np.zeros(3), "for all samples"), ([1.0], "shape")):
+        for estimator in (LinearSVR, SVR):
+            with pytest.raises(ValueError, match=message):
+                estimator(C=C).fit(X3, Y3)
+    with pytest.raises(ValueError, match="C is zero for 1 samples, which loss='huber'"):
+        SVR(C=[0.0, 1.0, 1.0], loss="huber").fit(X3, Y3)
     with pytest.raises(ValueError, match=r"epsilon=.*cannot change"):
         IncrementalSVR(C=(1.0, 2.0)).fit(X3, Y3).set_params(epsilon=(0.1, 0.2)).update()
-    with pytest.raises(ValueError, match="GridSearchCV"):
-        grid(X3, Y3, C=[(1.0, 2.0)], estimator=SVR())
+    for arguments, message in (
+        ({"C": [np.ones(3)]}, "C must be a number, a list of numbers, or a list of tuples"),
+        ({"C": 1.0, "epsilon": np.ones((3, 2))}, "epsilon must be a number"),
+        ({"C": [(1.0, -2.0)]}, r"C\[1\]=-2.0 must lie in"),
+        ({"C": [(1.0, np.inf)]}, "must be finite in a grid search"),
+        ({"C": [(1.0, 2.0)], "loss": "huber"}, "use loss='epsilon_insensitive'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            grid(X3, Y3, estimator=SVR(), cv=2, **arguments)
+    with pytest.raises(TypeError, match="must be a number, not tuple"):
+        grid(X3, Y3 > 0, C=[(1.0, 2.0)], estimator=hinge.SVC(), cv=2)
     with pytest.raises(ValueError, match="one finite value of C"):
         FullConformal(SVR(C=(1.0, 2.0))).fit(X3, Y3)
     with pytest.raises(ValueError, match="sample_weight has shape"):

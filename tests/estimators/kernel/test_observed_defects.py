@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
-from hinge.solvers import GradientDescent
+from hinge.solvers import SMO, GradientDescent
 from reference.benchmark_data import data_folder
 from reference.termination import output_of
 
@@ -146,7 +146,14 @@ class TestSolved:
         y = X @ [1e-9, 2e-9, 3e-9] if estimator is NuSVR else np.where(np.arange(30) % 2, 1.0, -1.0)
         model = fitted(estimator(kernel="linear", solver=solver), X, y)
         assert model.status_ is Status.SOLVED
-        assert abs(model.certificate_.primal) < 1e-10
+        assert abs(model.certificate_.dual) < 1e-10
+        assert model.certificate_.relative_gap <= 1e-2
+
+    def test_a_large_gap_is_reduced_if_the_kkt_violation_is_far_below_the_tolerance(self):
+        """The tolerances of further rounds start at the violation that was reached."""
+        X = np.random.default_rng(1).normal(size=(30, 3))
+        model = fitted(NuSVR(kernel="linear", solver=SMO(polish=False)), X, X @ [1e-9, 2e-9, 3e-9])
+        assert model.status_ is Status.SOLVED
         assert model.certificate_.relative_gap <= 1e-2
 
     def test_the_status_is_printed_by_its_name(self):
@@ -187,6 +194,14 @@ class TestTime:
         )
         assert Status(int(status)) is Status.NUMERICAL
         assert int(steps) <= 1_000_000  # the limit of steps is ten million
+
+    def test_few_samples_end_after_fewer_than_ten_million_steps(self):
+        """The columns agree to six digits: steps on single variables converge too slowly."""
+        X = 15434156 + np.random.default_rng(0).integers(0, 4, size=(14, 3)).astype(np.float32)
+        parameters = dict(C=4.5e-6, fit_intercept=False, kernel="linear", solver="smo")
+        model = fitted(SVC(**parameters), X, np.arange(14) % 2)
+        assert model.status_ is Status.MAX_ITER
+        assert model.n_iter_ <= 1_140_000
 
     @pytest.mark.slow
     @pytest.mark.parametrize("estimator", [SVC, SVR], ids=lambda e: e.__name__)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_linnerud, load_wine, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, lars_path
@@ -156,3 +157,44 @@ def test_few_updates_warn():
     X, y = scaled(*load_diabetes(return_X_y=True))
     with pytest.warns(ConvergenceWarning, match="max_updates"):
         reweighted_lasso(X, y, lam=20.0, max_updates=1, tol=0.0)
+
+
+def sparse_signal(seed, m=30, n=80, nonzero=8):
+    """A signal x with few nonzero entries and fewer measurements y = Φx than entries."""
+    rng = np.random.default_rng(seed)
+    design, x = rng.normal(size=(m, n)), np.zeros(n)
+    x[rng.choice(n, nonzero, replace=False)] = rng.normal(size=nonzero)
+    return design, design @ x
+
+
+def minimum_with_equality(X, y, v):
+    """argmin Σ v|w| subject to y = Xw, by HiGHS."""
+    d = X.shape[1]
+    found = linprog(np.r_[v, v], A_eq=np.hstack([X, -X]), b_eq=y, bounds=(0, None), method="highs")
+    return found.x[:d] - found.x[d:]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_small_penalties_give_the_problem_with_equality_constraints(seed):
+    """Karasuyama ch. 6: reweighted ℓ1 minimization subject to y = Φx."""
+    X, y = sparse_signal(seed)
+    v = np.random.default_rng(seed).uniform(0.5, 2.0, X.shape[1])
+    path = lasso_path(X, y, weights=v, lam_min=1e-9)
+    np.testing.assert_allclose(path.coef(1e-9), minimum_with_equality(X, y, v), atol=1e-7)
+    found = reweighted_lasso(X, y, lam=1e-9, delta=0.1)
+    expected = minimum_with_equality(X, y, np.ones(X.shape[1]))
+    for _ in found.changes:
+        expected = minimum_with_equality(X, y, 1 / (np.abs(expected) + 0.1))
+    np.testing.assert_allclose(found.coef, expected, atol=1e-7)
+
+
+def test_adaptive_weights(data):
+    """Weights |ŵ|^−γ from a least-squares fit: coefficients with large estimates are penalized less."""
+    X, y = data
+    estimate = np.linalg.lstsq(X, y, rcond=None)[0]
+    keep = np.abs(estimate) > 1e-6
+    v = np.abs(estimate[keep]) ** -0.5
+    lam = 0.2 * np.max(np.abs(X[:, keep].T @ y) / v)
+    w = Lasso(alpha=lam / len(y), fit_intercept=False, tol=1e-14, max_iter=10**6).fit(X[:, keep] / v, y).coef_ / v
+    found = lasso_path(X[:, keep], y, weights=v).coef(lam)
+    np.testing.assert_allclose(X[:, keep] @ found, X[:, keep] @ w, atol=1e-6)

@@ -39,6 +39,26 @@ def test_regression_searches_nu_and_C():
     assert search.predict(X).shape == y.shape
 
 
+def test_a_number_of_values_divides_the_admissible_interval():
+    """ν tutorial §8: points of the interval (91), or of the interval of each pair."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:120], y[:120]  # 50, 50 and 20 samples
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # all values are feasible for every split
+        common = nu_grid(X, y, nu=4, cv=4)
+        separate = pairwise_grid(X, y, nu=4, cv=4)
+    np.testing.assert_allclose(common.cv_results_["param_nu"], 2 * 20 / 70 * np.array([0.125, 0.375, 0.625, 0.875]))
+    for pair, high in {(0, 1): 1.0, (0, 2): 40 / 70, (1, 2): 40 / 70}.items():
+        values = separate.searches_[pair].cv_results_["param_nu"]
+        np.testing.assert_allclose(values, high * np.array([0.125, 0.375, 0.625, 0.875]))
+    balanced = nu_grid(X, y, nu=2, cv=4, balance="class")
+    np.testing.assert_allclose(balanced.cv_results_["param_nu"], [0.25, 0.75])
+    regression = nu_grid(X, X[:, 0], nu=2, C=1.0, cv=2)
+    np.testing.assert_allclose(regression.cv_results_["param_nu"], [0.25, 0.75])
+    with pytest.raises(ValueError, match="nu=0"):
+        nu_grid(X, y, nu=0)
+
+
 def test_infeasible_values_are_reported_and_not_chosen():
     X, y = binary_data()["iris"]  # 50 of 150 samples are positive
     with pytest.warns(FitFailedWarning, match=r"nu=0.9 is infeasible for split 0"):

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from hinge import SVC, Status, losses
 from hinge.control import RunControl
 from hinge.formulations import CSVC, SVR, ConvexLoss
 from hinge.kernels import RBF, Precomputed, open_access
-from hinge.lowrank import SGMA, Nystrom, low_rank_access
+from hinge.lowrank import SGMA, Nystrom, PivotedCholesky, low_rank_access
 from hinge.problems import Problem, Quadratic, optimality
+from hinge.problems.reduced import Basis
 from hinge.solvers import InteriorPoint, LowRankInteriorPoint
 from hinge.solvers.interior_point.low_rank_system import LowRankSystem
 
@@ -292,3 +294,14 @@ def test_infinite_bounds_are_rejected():
     unbounded = replace(low, upper=np.full(low.size, np.inf))
     with pytest.raises(ValueError, match="finite bounds"):
         LowRankInteriorPoint().solve(unbounded)
+
+
+def test_a_fit_whose_certificate_needs_more_time_than_is_left_is_not_solved(monkeypatch):
+    """Without the values of the function there is no upper bound: the gap is infinite."""
+    monkeypatch.setattr(Basis, "functions", lambda self, coefficients, betas, stop: None)
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    solver = LowRankInteriorPoint(approximation=PivotedCholesky(rank=10))
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = SVC(solver=solver, max_time=60).fit(X, X[:, 0] > 0)
+    assert model.status_ is Status.TIME_LIMIT
+    assert model.certificate_.primal == np.inf

@@ -52,7 +52,8 @@ class KernelFunction {
   Needs needs() const { return needs_; }
   std::size_t depth() const { return depth_; }
   double sharpness() const { return sharpness_; }  // the largest gamma of a squared distance
-  bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf; }  // with gamma = sharpness()
+  // Whether the kernel is exp(-gamma |x - z|^2) with gamma = sharpness() > 0.
+  bool is_gaussian() const { return nodes_.size() == 1 && nodes_.front().op == Op::rbf && sharpness_ > 0; }
   bool has_kink() const { return has_kink_; }  // at distance 0: errors of small distances are amplified
 
   // m must be a multiple of kPad and all arrays aligned.  stack has depth() · m elements; the values are returned in

@@ -11,7 +11,7 @@
 #include "hinge/parallel.hpp"
 #include "kernels/kernel_rows.hpp"
 #include "kernels/loops/vector_ops.hpp"
-#include "kernels/sparse_ops.hpp"
+#include "kernels/sparse/operations.hpp"
 
 namespace hinge {
 namespace {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
 
-from hinge.cli.startup import postpone_imports
+from hinge.cli.startup import loading, postpone_imports
 
 
 class CommandError(Exception):
@@ -60,6 +62,12 @@ def run(name: str, usage: str, work: Callable[[Sequence[str]], None], argv: Sequ
         _discard_output()
         return 1
     return 0
+
+
+def load(name: str) -> Any:
+    """Import a module of this package, and with it the numerical libraries."""
+    with loading():
+        return import_module(f"hinge.cli.libsvm.{name}")
 
 
 def thread_count() -> int:

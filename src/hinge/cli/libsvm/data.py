@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hinge.cli.libsvm.command import CommandError
 from hinge.cli.libsvm.options import TrainOptions
-from hinge.io.libsvm import load_libsvm
+from hinge.io.libsvm import LibsvmRows, read_rows
 from hinge.io.libsvm_models.record import make_libsvm_kernel
-from hinge.io.libsvm_models.text import dense_if_smaller
+from hinge.io.libsvm_models.text import has_few_zeros
 from hinge.kernels import Kernel
 
 Array = NDArray[np.float64]
@@ -45,11 +45,12 @@ class Samples:
 def read_training_data(options: TrainOptions) -> Samples:
     """Read the training file; the default of gamma is 1 / number of features."""
     precomputed = options.kernel_type == "precomputed"
-    X, y = read_file(options.data_file, zero_based=precomputed)
+    rows = read_file(options.data_file, zero_based=precomputed)
+    y = rows.column("label")
     if len(y) == 0:
         raise CommandError(f"{options.data_file} contains no samples")
     if precomputed:
-        serial, values = split_serials(X, options.data_file)
+        serial, values = split_serials(rows.sparse(rows.width), options.data_file)
         if np.any((serial < 1) | (serial > values.shape[1])):
             line = int(np.flatnonzero((serial < 1) | (serial > values.shape[1]))[0]) + 1
             raise CommandError(
@@ -57,17 +58,17 @@ def read_training_data(options: TrainOptions) -> Samples:
             )
         matrix = np.ascontiguousarray(values[:, serial - 1].toarray())
         return Samples(matrix, y, make_libsvm_kernel("precomputed", 0, 0.0, 0.0), serial)
-    gamma = options.gamma if options.gamma is not None else 1.0 / max(X.shape[1], 1)
+    width = max(rows.width, 1)  # samples without features: kernels need one column
+    gamma = options.gamma if options.gamma is not None else 1.0 / width
     kernel = make_libsvm_kernel(options.kernel_type, options.degree, gamma, options.coef0)
-    if X.shape[1] == 0:
-        X.resize((X.shape[0], 1))  # samples without features: kernels need one column
-    return Samples(dense_if_smaller(X), y, kernel)
+    X = rows.dense(width) if has_few_zeros(rows.n_values, len(y), width) else rows.sparse(width)
+    return Samples(X, y, kernel)
 
 
-def read_file(path: str, zero_based: bool = False, n_features: int | None = None) -> tuple[Any, Array]:
+def read_file(path: str, zero_based: bool = False) -> LibsvmRows:
     """Read samples and labels; errors are those of the commands."""
     try:
-        return load_libsvm(path, strict=False, zero_based=zero_based, n_features=n_features)  # type: ignore[return-value]
+        return read_rows(path, zero_based=zero_based)
     except OSError as error:
         raise CommandError(f"can't open input file {path}: {error.strerror or error}") from None
     except ValueError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
-from hinge.cli.libsvm.command import UsageError, run
+from hinge.cli.libsvm.command import UsageError, load, run
+from hinge.cli.startup import leave
 
 USAGE = """\
 Usage: hinge-easy training_file [testing_file]
@@ -18,10 +18,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run("hinge-easy", USAGE, _work, argv)
 
 
+def run_process() -> None:
+    """Run the command of this process; does not return."""
+    leave(main())
+
+
 def _work(argv: Sequence[str]) -> None:
     if not 1 <= len(argv) <= 2 or argv[0].startswith("-"):
         raise UsageError("")
-    import_module("hinge.cli.libsvm.procedure").run_easy(*argv)
+    load("procedure").run_easy(*argv)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
-from hinge.cli.libsvm.command import CommandError, UsageError, run
+from hinge.cli.libsvm.command import CommandError, UsageError, load, run
 from hinge.cli.libsvm.options import number
+from hinge.cli.startup import leave
 
 USAGE = """\
 Usage: hinge-svm-predict [options] test_file model_file output_file
@@ -34,9 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run("hinge-svm-predict", USAGE, _work, argv)
 
 
+def run_process() -> None:
+    """Run the command of this process; does not return."""
+    leave(main())
+
+
 def _work(argv: Sequence[str]) -> None:
     options = parse_predict(argv)  # before the numerical libraries are imported: errors appear at once
-    import_module("hinge.cli.libsvm.prediction").run_prediction(options)
+    load("prediction").run_prediction(options)
 
 
 def parse_predict(argv: Sequence[str]) -> PredictOptions:

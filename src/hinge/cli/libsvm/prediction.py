@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.cli.libsvm.command import CommandError, thread_count
@@ -13,6 +12,7 @@ from hinge.cli.libsvm.data import read_file, split_serials
 from hinge.cli.libsvm.predict import PredictOptions
 from hinge.cli.libsvm.scores import regression_scores
 from hinge.io.errors import ModelFileError
+from hinge.io.libsvm import LibsvmRows
 from hinge.io.libsvm_models.record import REGRESSORS, LibsvmModel
 from hinge.io.libsvm_models.text import read_model
 from hinge.io.replacement import writing
@@ -25,11 +25,9 @@ BLOCK_BYTES = 1 << 27  # size of a dense block of test samples
 def run_prediction(options: PredictOptions) -> None:
     """Predict, write the output file and print the scores."""
     model = _read_model(options, 0)
-    X, y = read_file(options.data_file, zero_based=model.is_precomputed)
-    if model.is_precomputed:
-        X = _kernel_values(X, model, options.data_file)
-    else:
-        model, X = _same_width(model, X, options)
+    rows = read_file(options.data_file, zero_based=model.is_precomputed)
+    if not model.is_precomputed and rows.width > model.vectors.shape[1]:
+        model = _read_model(options, rows.width)  # features that the support vectors do not have are zero
     if options.probability and not model.has_probabilities:
         raise CommandError(f"Model does not support probability estimates: {options.model_file}")
     if not options.probability and model.has_probabilities and not options.quiet:
@@ -38,14 +36,14 @@ def run_prediction(options: PredictOptions) -> None:
         assert model.prob_a is not None
         print("Prob. model for test data: target value = predicted value + z,")
         print(f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={model.prob_a[0]:g}")
-    predictions, text = _predict(model, decision_values(model, X), options.probability)
+    predictions, text = _predict(model, _decision_values(model, rows), options.probability)
     try:
         with writing(options.output_file) as file:
             file.write(text.encode())
     except OSError as error:
         raise CommandError(f"can't open output file {options.output_file}: {error.strerror or error}") from None
-    if not options.quiet and len(y):
-        _print_scores(model, y, predictions)
+    if not options.quiet and rows.n_rows:
+        _print_scores(model, rows.column("label"), predictions)
 
 
 def _read_model(options: PredictOptions, n_features: int) -> LibsvmModel:
@@ -55,15 +53,6 @@ def _read_model(options: PredictOptions, n_features: int) -> LibsvmModel:
         raise CommandError(f"can't open model file {options.model_file}: {error.strerror or error}") from None
     except ModelFileError as error:
         raise CommandError(f"can't open model file: {error}") from None
-
-
-def _same_width(model: LibsvmModel, X: Any, options: PredictOptions) -> tuple[LibsvmModel, Any]:
-    """Give the support vectors and the test samples the same number of features; missing features are zero."""
-    width = model.vectors.shape[1]
-    if X.shape[1] > width:
-        return _read_model(options, X.shape[1]), X
-    X.resize((X.shape[0], width))
-    return model, X
 
 
 def _kernel_values(X: Any, model: LibsvmModel, path: str) -> Any:
@@ -78,13 +67,19 @@ def _kernel_values(X: Any, model: LibsvmModel, path: str) -> Any:
     return values
 
 
-def decision_values(model: LibsvmModel, X: Any) -> Array:
-    """Decision values of the rows of a CSR matrix, in blocks of rows if the support vectors are dense."""
+def _decision_values(model: LibsvmModel, rows: LibsvmRows) -> Array:
+    """Decision values of the samples, as arrays if the support vectors are an array."""
     threads = thread_count()
-    if model.is_precomputed or sp.issparse(model.vectors) or X.shape[0] == 0:
-        return model.decision_values(X, threads)
-    rows = max(1, BLOCK_BYTES // max(8 * X.shape[1], 1))
-    blocks = [model.decision_values(X[k : k + rows].toarray(), threads) for k in range(0, X.shape[0], rows)]
+    if model.is_precomputed:
+        X = rows.sparse(rows.width)
+        return model.decision_values(_kernel_values(X, model, str(rows.source)), threads)
+    width = model.vectors.shape[1]
+    if not isinstance(model.vectors, np.ndarray):
+        return model.decision_values(rows.sparse(width), threads)
+    if 8 * rows.n_rows * width <= BLOCK_BYTES:
+        return model.decision_values(rows.dense(width), threads)
+    X, size = rows.sparse(width), max(1, BLOCK_BYTES // (8 * width))
+    blocks = [model.decision_values(X[k : k + size].toarray(), threads) for k in range(0, rows.n_rows, size)]
     return np.concatenate(blocks)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
-from hinge.cli.libsvm.command import CommandError, UsageError, run
+from hinge.cli.libsvm.command import CommandError, UsageError, load, run
 from hinge.cli.libsvm.options import number
+from hinge.cli.startup import leave
 
 USAGE = """\
 Usage: hinge-svm-scale [options] data_filename
@@ -38,9 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run("hinge-svm-scale", USAGE, _work, argv)
 
 
+def run_process() -> None:
+    """Run the command of this process; does not return."""
+    leave(main())
+
+
 def _work(argv: Sequence[str]) -> None:
     options = parse_scale(argv)  # before the numerical libraries are imported: errors appear at once
-    import_module("hinge.cli.libsvm.scaling").run_scaling(options)
+    load("scaling").run_scaling(options)
 
 
 def parse_scale(argv: Sequence[str]) -> ScaleOptions:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hinge.cli.libsvm.command import CommandError
 from hinge.cli.libsvm.data import read_file
 from hinge.cli.libsvm.scale import ScaleOptions
+from hinge.io.libsvm import LibsvmRows
+from hinge.io.libsvm_models.text import has_few_zeros
 from hinge.io.replacement import writing
 
 Array = NDArray[np.float64]
@@ -65,66 +67,74 @@ def _map(values: Array, low: Array, high: Array, lower: float, upper: float) -> 
 def run_scaling(options: ScaleOptions) -> None:
     """Read the data, write the range file if asked to, and print the scaled data."""
     try:
-        X, y = read_file(options.data_file)
+        rows = read_file(options.data_file)
     except CommandError as error:
         raise CommandError(str(error).replace("can't open input file", "can't open file")) from None
-    ranges = _ranges_of(X, y, options)
+    ranges = _ranges_of(rows, options)
     if options.restore_file:
         ranges = _restore(ranges, options)
-        X.resize((X.shape[0], len(ranges.low)))
     elif options.save_file:
         _save(ranges, options.save_file)
     count = 0
-    for text, written in scaled_lines(X, y, ranges):
+    for text, written in _scaled_lines(rows, ranges):
         sys.stdout.write(text)
         count += written
     sys.stdout.flush()
-    if count > X.nnz:
+    if count > rows.n_values:
         print(
-            f"WARNING: original #nonzeros {X.nnz}\n       > new      #nonzeros {count}\nIf feature values are "
+            f"WARNING: original #nonzeros {rows.n_values}\n       > new      #nonzeros {count}\nIf feature values are "
             "non-negative and sparse, use -l 0 rather than the default -l -1",
             file=sys.stderr,
         )
 
 
-def _ranges_of(X: Any, y: Array, options: ScaleOptions) -> Ranges:
+def _ranges_of(rows: LibsvmRows, options: ScaleOptions) -> Ranges:
     """Ranges of the data, where values that are not in the file are zero."""
-    n, d = X.shape
-    columns = X.tocsc()
-    counts = np.diff(columns.indptr)
-    some = np.flatnonzero(counts)
+    n, d = rows.n_rows, rows.width
+    y = rows.column("label")
+    extremes = (float(y.min()), float(y.max())) if n else (0.0, 0.0)
     low, high = np.zeros(d), np.zeros(d)
-    if len(some):
+    if n and has_few_zeros(rows.n_values, n, d):
+        X = rows.dense(d)
+        low, high = X.min(axis=0), X.max(axis=0)
+    elif n:
+        columns = rows.sparse(d).tocsc()
+        counts = np.diff(columns.indptr)
+        some = np.flatnonzero(counts)
         low[some] = np.minimum.reduceat(columns.data, columns.indptr[some])
         high[some] = np.maximum.reduceat(columns.data, columns.indptr[some])
-    has_zeros = counts < n
-    low[has_zeros], high[has_zeros] = np.minimum(low[has_zeros], 0.0), np.maximum(high[has_zeros], 0.0)
-    extremes = (float(y.min()), float(y.max())) if n else (0.0, 0.0)
+        has_zeros = counts < n
+        low[has_zeros], high[has_zeros] = np.minimum(low[has_zeros], 0.0), np.maximum(high[has_zeros], 0.0)
     return Ranges(options.lower, options.upper, low, high, options.target, extremes)
 
 
-def scaled_lines(X: Any, y: Array, ranges: Ranges) -> Iterator[tuple[str, int]]:
+def _scaled_lines(rows: LibsvmRows, ranges: Ranges) -> Iterator[tuple[str, int]]:
     """Yield the scaled data as text and the number of values in it, in blocks of rows."""
     used = ranges.low < ranges.high
     zeros = np.where(used, ranges.scale(np.zeros(len(used)), slice(None)), 0.0)
-    labels = [f"{value:.17g} " for value in ranges.scale_targets(y).tolist()]
     sparse = not zeros.any()  # zero remains zero: only the values of the file are written
-    size = max(1, BLOCK_VALUES // max(1, X.nnz // max(len(y), 1) if sparse else X.shape[1]))
-    for first in range(0, len(y), size):
-        block = X[first : first + size]
+    width, n = len(used), rows.n_rows
+    labels = [f"{value:.17g} " for value in ranges.scale_targets(rows.column("label")).tolist()]
+    index, value = rows.column("index"), rows.column("value")
+    starts = np.concatenate([[0], np.cumsum(rows.column("length"))])
+    size = max(1, BLOCK_VALUES // max(1, rows.n_values // max(n, 1) if sparse else width))
+    for first in range(0, n, size):
+        last = min(n, first + size)
+        part = slice(starts[first], starts[last])
+        indices, values, begins = index[part], value[part], starts[first : last + 1] - starts[first]
         if sparse:
-            values = np.where(used[block.indices], ranges.scale(block.data, block.indices), 0.0)
-            kept, starts, indices = values != 0, block.indptr, block.indices
+            values = np.where(used[indices], ranges.scale(values, indices), 0.0)
         else:
-            dense = np.where(used, ranges.scale(block.toarray(), slice(None)), 0.0)
-            values, kept = dense.ravel(), dense.ravel() != 0
-            indices = np.tile(np.arange(dense.shape[1]), len(dense))
-            starts = np.arange(len(dense) + 1) * dense.shape[1]
-        ends = np.concatenate([[0], np.cumsum(kept)])[starts].tolist()
+            dense = np.zeros((last - first, width))
+            dense[np.repeat(np.arange(last - first), np.diff(begins)), indices] = values
+            values = np.where(used, ranges.scale(dense, slice(None)), 0.0).ravel()
+            indices, begins = np.tile(np.arange(width), last - first), np.arange(last - first + 1) * width
+        kept = values != 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[begins].tolist()
         pairs = list(map("%d:%g ".__mod__, zip((indices[kept] + 1).tolist(), values[kept].tolist(), strict=True)))
         lines = [
             label + "".join(pairs[start:end]) + "\n"
-            for label, start, end in zip(labels[first : first + size], ends[:-1], ends[1:], strict=True)
+            for label, start, end in zip(labels[first:last], ends[:-1], ends[1:], strict=True)
         ]
         yield "".join(lines), len(pairs)
 

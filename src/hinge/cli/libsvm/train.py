@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
-from hinge.cli.libsvm.command import run
+from hinge.cli.libsvm.command import load, run
 from hinge.cli.libsvm.options import USAGE, parse_train
+from hinge.cli.startup import leave
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -15,9 +15,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run("hinge-svm-train", USAGE, _work, argv)
 
 
+def run_process() -> None:
+    """Run the command of this process; does not return."""
+    leave(main())
+
+
 def _work(argv: Sequence[str]) -> None:
     options = parse_train(argv)  # before the numerical libraries are imported: errors appear at once
-    import_module("hinge.cli.libsvm.fitting").run_training(options)
+    load("fitting").run_training(options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Progress lines of solvers (`verbose=True`) and of paths, on standard error."""
+"""Progress lines of solvers (`verbose=True`), paths, searches and readers: on standard error or in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from hinge.control import Monitor
+from hinge.control import Counter, Monitor
 from hinge.problems.certificate import relative
 
 try:
@@ -22,11 +22,14 @@ except ImportError:  # the extra `progress` is optional; without it the line is 
 Snapshot = Mapping[str, Any]
 
 TERMINAL_PERIOD = 0.1  # seconds between two redraws of the line on a terminal
+NOTEBOOK_PERIOD = 0.25  # seconds between two updates of the output of a notebook cell
 LOG_PERIOD = 2.0  # seconds between two lines in a file or a pipe
 
 
 def describe(label: str, snapshot: Snapshot) -> str:
-    """Return one snapshot of a solver as one line of text."""
+    """Return one snapshot of a solver, or of a counter, as one line of text."""
+    if "total" in snapshot:
+        return describe_count(label, snapshot)
     gap = relative(snapshot["gap"], snapshot["primal"], snapshot["dual"])
     return (
         f"{label}  {snapshot['iteration']:>9,d} iterations  {snapshot['seconds']:7.2f} s"
@@ -36,11 +39,36 @@ def describe(label: str, snapshot: Snapshot) -> str:
 
 
 def describe_path(label: str, snapshot: Snapshot) -> str:
-    """Return one snapshot of a path as one line of text."""
-    return (
-        f"{label}  at {snapshot['primal']:<10.6g}  {snapshot['iteration']:>9,d} events  {snapshot['seconds']:7.2f} s"
-        f"  violation {snapshot['violation']:.2e}  margin {snapshot['active']:,d}"
-    )
+    """Return one snapshot of a path, or of a counter, as one line of text."""
+    if "total" in snapshot:
+        return describe_count(label, snapshot)
+    line = f"{label}  at {snapshot['primal']:<10.6g}  {snapshot['iteration']:>9,d} events  {snapshot['seconds']:7.2f} s"
+    if "violation" in snapshot:
+        line += f"  violation {snapshot['violation']:.2e}"
+    return line + (f"  margin {snapshot['active']:,d}" if "active" in snapshot else "")
+
+
+def describe_count(label: str, snapshot: Snapshot) -> str:
+    """Return one snapshot of a counter (`hinge.control.Counter`) as one line of text, with the remaining time."""
+    done, total, seconds = snapshot["done"], snapshot["total"], snapshot["seconds"]
+    line = f"{label}  {done:,d} of {total:,d} {snapshot['unit']}  {seconds:7.2f} s"
+    if 0 < done < total:
+        line += f"  about {duration(seconds * (total - done) / done)} left"
+    return f"{line}  {snapshot['note']}".rstrip()
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as text, in the largest unit of which they are at least two.
+
+    Examples
+    --------
+    >>> duration(1.25), duration(95.0), duration(600.0), duration(9000.0)
+    ('1.2 s', '95 s', '10 min', '2.5 h')
+    """
+    for size, unit, digits in ((3600.0, "h", 1), (60.0, "min", 0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
 
 
 class _Screen(Protocol):
@@ -101,6 +129,16 @@ class ProgressLine:
 
 
 @contextmanager
+def counter(label: str, total: int, unit: str, *, verbose: Any) -> Iterator[Counter]:
+    """A counter of steps that a progress line shows if `verbose`."""
+    if not verbose:
+        yield Counter(None, total, unit)
+        return
+    with ProgressLine(label) as line:
+        yield Counter(line.update, total, unit)
+
+
+@contextmanager
 def progress_callback(estimator: Any) -> Iterator[Monitor | None]:
     """The callback of a progress line while a verbose estimator is trained; None for other estimators."""
     if not estimator.verbose:
@@ -111,7 +149,10 @@ def progress_callback(estimator: Any) -> Iterator[Monitor | None]:
 
 
 class PathProgress(ProgressLine):
-    """Progress line of a path: value of the parameter, events, time, violation, size of the margin.
+    """Progress line for the argument `progress` of paths, of their methods, and of low-rank approximations.
+
+    The line of a path has the value of the parameter, the number of events, the time, the violation and the size of the
+    margin set. Other operations have a number of steps, and the line an estimate of the remaining time.
 
     Parameters
     ----------
@@ -135,14 +176,45 @@ class PathProgress(ProgressLine):
         return self
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot; paths call this a few times a second."""
+        """Show a snapshot; it is called a few times a second."""
         self.update(snapshot)
 
 
 def _open_screen(stream: TextIO) -> _Screen:
+    display = _notebook_display()
+    if display is not None:
+        return _Notebook(display)
     if not stream.isatty():
         return _Log(stream)
     return _Terminal(stream) if Console is None else _Rich(stream)
+
+
+def _notebook_display() -> Any:
+    """Return `IPython.display.display` if the program is a notebook, otherwise None."""
+    ipython = sys.modules.get("IPython")  # a notebook has imported it
+    shell = None if ipython is None else ipython.get_ipython()
+    return ipython.display.display if ipython is not None and getattr(shell, "kernel", None) is not None else None
+
+
+class _Notebook:
+    """One output of a notebook cell, which is updated in place."""
+
+    period = NOTEBOOK_PERIOD
+
+    def __init__(self, display: Any) -> None:
+        self.display = display
+        self.handle: Any = None
+
+    def show(self, line: str) -> None:
+        content = {"text/plain": line}
+        if self.handle is None:
+            self.handle = self.display(content, raw=True, display_id=True)
+        else:
+            self.handle.update(content, raw=True)
+
+    def close(self, line: str | None) -> None:
+        if line is not None:
+            self.show(line)
 
 
 class _Log:

@@ -60,8 +60,8 @@ def reduced_certificates(
     rows: Sequence[NDArray[np.intp] | None],
     exact_bound: bool,
     control: RunControl,
-) -> list[Certificate]:
-    """The certificates with K in place of LLᵀ.                                                docs/math (640)–(643)
+) -> tuple[list[Certificate], bool]:
+    """The certificates with K in place of LLᵀ, and whether they are complete.                 docs/math (640)–(643)
 
     They include all rounding errors, those of L too. The squared norm of Σ βᵢ k(xᵢ, ·) is computed with `exact_bound`
     and for problems of few samples, and bounded by means of the distances of the samples from the span otherwise. If
@@ -85,7 +85,7 @@ def reduced_certificates(
             at_rows, distance = found[0][k].at(index), None if direct else found[1][k]
             certified = certify_reduced(true, solution.alpha, solution.mu, at_rows, access.kernel.psd, distance)
             certificates.append(certified)
-    return certificates
+    return certificates, found is not None
 
 
 def _scattered(beta: Array, rows: NDArray[np.intp] | None, n: int) -> Array:

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge.control import RunControl
 from hinge.kernels import PairAccess
-from hinge.problems import Certificate, History, Problem, Solution, Status, certify, combine, known_bounds
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, combine, known_bounds
+from hinge.solvers.base import SolverOptions
 
 #: A SOLVED fit whose relative gap exceeds this multiple of the tolerance (or of the default tolerance, if that is
 #: larger) is reported with a warning: the tolerance bounds the KKT violation, not the gap.
@@ -110,12 +111,21 @@ def certify_exact(
         found = Certificate.of_bounds(known, solution.mu, convex)
     allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
     if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
-        bounded = control.interruptible_call(partial(problem.bounded_gradient, solution.alpha, accurate=True))
+        bounded = _accurate_gradient(problem, solution, control)
         if bounded is not None:
             gradient, errors = bounded
             accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
             found = accurate if accurate.gap < found.gap else found
     return found if solution.rounded else found.with_history(solution.history)
+
+
+def _accurate_gradient(problem: Problem, solution: Solution, control: RunControl) -> tuple[Array, Array] | None:
+    """The gradient and bounds on its errors; None after an interrupt, or if the time does not suffice."""
+    work = partial(problem.bounded_gradient, solution.alpha, accurate=True, deadline=control.deadline)
+    try:
+        return control.interruptible_call(work)
+    except TimeoutError:
+        return None
 
 
 def _n_samples(problem: Problem) -> int:
@@ -275,7 +285,8 @@ class FitReport:
         Parameters
         ----------
         estimator : estimator
-            Has the attributes of `store`; its `tol`, `max_time` and `max_iter` appear in the warning.
+            Has the attributes of `store`; its `max_time`, and `tol` and `max_iter` of its solver if that is an object
+            or else its own, appear in the warning.
         max_iter : int, optional
             The iteration limit of the solver, if it is not that of the estimator.
         tol_bounds_gap : bool
@@ -285,11 +296,11 @@ class FitReport:
             raise self.error
         if self.status is Status.SOLVED and tol_bounds_gap:
             return
-        tol, gap = estimator.tol, estimator.certificate_
+        solver, gap = vars(estimator).get("solver"), estimator.certificate_
+        options = solver if isinstance(solver, SolverOptions) else estimator
+        tol = options.tol
         if self.status is not Status.SOLVED:
-            max_iter = estimator.max_iter if max_iter is None else max_iter
-            limit_reached = self.status is Status.TIME_LIMIT or (self.status is Status.MAX_ITER and max_iter >= 0)
-            limit = ", or increase the limit" if limit_reached else ""
+            max_iter = options.max_iter if max_iter is None else max_iter
             known = np.isfinite(gap.relative_gap)
             reached = f"{gap.relative_gap:.2g}" if known else "not known (certify computes it)"
             warnings.warn(
@@ -310,9 +321,10 @@ class FitReport:
                 "rank, as in solver=hinge.solvers.LowRankInteriorPoint(approximation=hinge.lowrank.SGMA(rank=...)), or "
                 "solver='auto'."
             )
+            solved = "The optimality conditions hold" if self.rank is None else "The approximate problem was solved"
             warnings.warn(
-                f"The optimality conditions hold to tol={tol:g}, but the relative duality gap is above {limit:.2g} "
-                f"(see certificate_). {remedy}",
+                f"{solved} to tol={tol:g}, but the relative duality gap is above {limit:.2g} (see certificate_). "
+                f"{remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

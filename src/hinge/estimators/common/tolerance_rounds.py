@@ -19,8 +19,8 @@ MIN_REFINED_TOL = 1e-12
 UNRESOLVED_MARGIN_FACTOR = 1e-6
 MIN_MARGIN_TOL = 1e-9
 
-#: If the relative gap of a solution is large, the tolerance is multiplied by GAP_ROUND_FACTOR at most MAX_GAP_ROUNDS
-#: times, as long as the gap decreases at least by the factor MIN_GAP_REDUCTION.
+#: If the relative gap of a solution is large, the smaller of its tolerance and its KKT violation is multiplied by
+#: GAP_ROUND_FACTOR at most MAX_GAP_ROUNDS times, as long as the gap decreases at least by the factor MIN_GAP_REDUCTION.
 GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
 
 #: Steps of each of these rounds for few samples, unless the estimator has a limit, and further steps per sample.
@@ -51,17 +51,20 @@ def reduce_gaps(
     """Continue with smaller tolerances until the relative gaps are small; solutions and certificates are replaced.
 
     A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding. The
-    problems of a round are solved in a batch, so that they share kernel rows and threads.
+    problems of a round are solved in a batch, so that they share kernel rows and threads. A problem whose violation is
+    already below the tolerance of a round waits for a later round.
     """
-    members = []
+    members, reached = [], solver.tol
     if solver.capabilities.tol == "kkt_violation":
         for k, (solution, certificate) in enumerate(zip(solutions, certificates, strict=True)):
             if solution.status is Status.SOLVED and certificate.relative_gap > MAX_SOLVED_GAP:
                 members.append(k)
-    for round_ in range(1, MAX_GAP_ROUNDS + 1):
+    for _ in range(MAX_GAP_ROUNDS):
         members = [k for k in members if _gap_can_be_reduced(certificates[k], tol)]
-        smaller = replace(solver, tol=max(solver.tol * GAP_ROUND_FACTOR**round_, MIN_REFINED_TOL))
-        for k, following in _continue_batch(problems, solutions, members, smaller, control):
+        largest = max((certificates[k].kkt_violation for k in members), default=0.0)
+        reached = max(GAP_ROUND_FACTOR * min(reached, largest), MIN_REFINED_TOL)
+        active = [k for k in members if not certificates[k].kkt_violation <= reached]
+        for k, following in _continue_batch(problems, solutions, active, replace(solver, tol=reached), control):
             ended = following.status is not Status.SOLVED  # the tolerance of the fit was reached before
             if ended and (following.error is not None or not following.exact):
                 solutions[k] = replace(solutions[k], error=following.error)

@@ -195,7 +195,7 @@ def train(
         control = control.reserving(CERTIFICATE_SECONDS * variables, MAX_CERTIFICATE_SHARE)
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
-            last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update))
+            last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update, line.update))
             if len(last.solutions[-1].history):
                 line.update(last.solutions[-1].history.last())
     else:
@@ -214,7 +214,9 @@ def train(
     else:
         exact = settings.solver.exact_bound
         approximation, rows = approximation_of(last.basis, certificates, exact), [s.rows for s in subproblems]
-        certificates = reduced_certificates(access, last.basis, problems, solutions, rows, exact, whole_run)
+        certificates, complete = reduced_certificates(
+            access, last.basis, problems, solutions, rows, exact, whole_run
+        )
     expansions = []
     for subproblem, solution in zip(subproblems, solutions, strict=True):
         expansions.append(subproblem.formulation.recover(solution.alpha, solution.mu))
@@ -227,7 +229,7 @@ def train(
     else:
         report = FitReport.of_approximation(solutions, certificates, approximation.certificate, approximation.rank, tol)
         assert last.basis is not None
-        if not last.basis.origin.complete:  # the time limit left out basis functions
+        if not (complete and last.basis.origin.complete):  # the time limit left out basis functions or bounds
             report = replace(report, status=max(report.status, Status.TIME_LIMIT))
     return Trained(kernel, subproblems, solutions, expansions, report, last.basis, approximation)
 

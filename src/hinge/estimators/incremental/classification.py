@@ -18,7 +18,8 @@ from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, as_groups
+from hinge.estimators.incremental.groups import as_groups
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC
@@ -206,7 +207,9 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         self._margins = np.ones(1)
         return window
 
-    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+    def _apply_update(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> None:
         kernel = self.model_.kernel
         windows = {pair: self._window(*pair, kernel) for pair in combinations(self.classes_, 2)}
         pair_rows = {pair: self._pair_rows(*pair) for pair in windows}

@@ -128,7 +128,9 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
         self.offset_ = -self.intercept_
         self._store_events(int(window.counts.events))
 
-    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+    def _apply_update(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> None:
         kernel = self.model_.kernel
         arguments: dict[str, Any] = {"forget": removed, "reweight": weight}
         if added is not None:

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from hinge import solvers
 from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import EXACT_TOL, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
@@ -29,7 +30,6 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
-from hinge.solvers import Explanation, explain_method
 from hinge.validation import check_sample_weight
 
 #: Rules of the parameters that all incremental estimators have.
@@ -57,7 +57,7 @@ class IncrementalEstimator(DualEstimator):
     _y: NDArray[Any]
     _w: Array
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
         n = np.shape(X)[0]
@@ -68,7 +68,7 @@ class IncrementalEstimator(DualEstimator):
             "every update follows the path of the exact solution from the previous one",
         )
         difference = "updates need the exact solution, its active set and the inverse of the margin matrix"
-        return explain_method("parametric_active_set", reasons, n, problems, difference)
+        return solvers.explain_method("parametric_active_set", reasons, n, problems, difference)
 
     #: The windows of the subproblems. They are built from the samples and coefficients when they are needed.
     _windows: dict[str, Window] | None = None
@@ -94,7 +94,9 @@ class IncrementalEstimator(DualEstimator):
         """Raise a ValueError if samples with these labels and weights are not sufficient for a model."""
 
     @abstractmethod
-    def _apply_update(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> None:
+    def _apply_update(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> None:
         """Update all windows, then the stored samples and the model; `weight` are new weights of the old samples."""
 
     # ---- parameters ---------------------------------------------------------------------------------------------
@@ -345,6 +347,10 @@ class IncrementalEstimator(DualEstimator):
         self._check_fitted()
         cost_changed = self._check_changed_parameters()
         added = None if X is None else self._new_samples(X, y, sample_weight)
+        return self._exchange(added, forget, cost_changed)
+
+    def _exchange(self, added: TrainingData | None, forget: ArrayLike, cost_changed: bool) -> Self:
+        """Add and remove samples; with `cost_changed` the costs of the others move to the present C."""
         removed = self._positions(forget)
         index = self._remaining(removed)
         labels = self._y[index] if added is None else np.concatenate([self._y[index], added.y])
@@ -352,11 +358,13 @@ class IncrementalEstimator(DualEstimator):
         self._check_remaining(labels, weight, "forget")
         return self._change(added, removed, self._w if cost_changed else None)
 
-    def _change(self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None) -> Self:
+    def _change(
+        self, added: TrainingData | None, removed: NDArray[np.intp], weight: Array | None, **options: Any
+    ) -> Self:
         """Apply an update, or leave the estimator unchanged if it fails."""
         try:
             with rollback(self):
-                self._apply_update(added, removed, weight)
+                self._apply_update(added, removed, weight, **options)
         except BaseException:
             self._windows = None  # some windows may have been updated; they are built again from the samples
             raise
@@ -378,21 +386,3 @@ def _same(a: Any, b: Any) -> bool:
 @lru_cache
 def _parameters(kind: type) -> tuple[str, ...]:
     return tuple(kind._get_param_names())  # type: ignore[attr-defined]
-
-
-def as_groups(groups: Any, n: int) -> tuple[list[NDArray[np.intp]], NDArray[np.intp] | None]:
-    """Return groups as lists of positions, and the order that restores that of the samples if `groups` are labels."""
-    if isinstance(groups, list | tuple) and any(np.ndim(group) for group in groups):
-        lists = [np.asarray(group, dtype=np.intp) for group in groups]
-        for group in lists:
-            if group.size == 0 or group.min() < 0 or group.max() >= n or len(np.unique(group)) != len(group):
-                raise ValueError(f"groups must be lists of distinct positions between 0 and {n - 1}, and not empty")
-        return lists, None
-    labels = np.asarray(groups)
-    if labels.shape != (n,):
-        raise ValueError(f"groups has shape {labels.shape}, but there are {n} samples; pass one label per sample")
-    _, which = np.unique(labels, return_inverse=True)
-    lists = [np.flatnonzero(which == g) for g in range(which.max() + 1)]
-    order = np.empty(n, dtype=np.intp)
-    order[np.concatenate(lists)] = np.arange(n)
-    return lists, order

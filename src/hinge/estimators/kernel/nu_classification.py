@@ -60,6 +60,17 @@ class NuSVC(CalibratedClassifier):
     -----
     If ρ is not positive, ν is below the smallest admissible value for this kernel. The optimal function is then
     constant, and a warning is issued. All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.25, random_state=0)
+    >>> model = hinge.NuSVC(nu=0.2, gamma=1.0).fit(X, y)
+    >>> model.status_.name, bool(model.n_support_.sum() >= 0.2 * 200)
+    ('SOLVED', True)
+    >>> round(float(model.equivalent_C_[0]), 2)
+    5.05
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

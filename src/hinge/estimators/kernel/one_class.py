@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from hinge.calibration import RankedScores
 from hinge.control import RunControl
 from hinge.estimators.common.cross_fitting import cross_fit
-from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.prediction import BOUNDARY_TOL, decision_values
 from hinge.estimators.common.probability import (
     ProbabilityMixin,
     check_calibrated,
@@ -28,9 +28,6 @@ from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_fu
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel
 from hinge.problems import Array
-
-#: Decision values below this fraction of the offset are rounding errors and set to zero.
-BOUNDARY_TOL = 1e-12
 
 
 class OneClassEstimator(OutlierMixin, SingleFunctionEstimator):
@@ -90,6 +87,17 @@ class OneClassSVM(ProbabilityMixin, OneClassEstimator):
     Notes
     -----
     All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> model = hinge.OneClassSVM(nu=0.1, gamma=0.1).fit(X)
+    >>> bool(np.mean(model.predict(X) == -1) <= 0.1)
+    True
+    >>> model.predict([[0.0, 0.0], [6.0, 6.0]])
+    array([ 1, -1])
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

@@ -32,7 +32,7 @@ from hinge.kernels import Kernel
 from hinge.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from hinge.model import Expansion
 from hinge.problems import Array
-from hinge.validation import check_both_sides, check_per_sample, check_sides
+from hinge.validation import as_shown, check_both_sides, check_per_sample, check_sides, is_pair
 
 
 def store_function(estimator: Any, data: TrainingData, trained: Trained) -> None:
@@ -92,27 +92,33 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class ResidualLossRegressor(KernelRegressor):
     """Base class of the regressors with costs, tubes and losses of residuals: their subproblem."""
 
+    _loss_form = ("residual", "epsilon_insensitive")
+
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        loss = resolve_loss(self, "residual", "epsilon_insensitive")
-        C, C_star = self._sides("C", self.C, data)
+        loss, (C, C_star) = resolve_loss(self, *self._loss_form), self._sides("C", self.C, data)
         cost, bias = C * data.weight, bool(self.fit_intercept)
         if loss is None:
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon
             above, below = self._sides("epsilon", epsilon, data)
             cost_star = None if C_star is None else C_star * data.weight
-            if cost_star is not None:
+            if C_star is not None or isinstance(C, np.ndarray):
                 check_both_sides(cost, cost_star)
             return [Subproblem(None, SVRFormulation(data.y, cost, above, cost_star, bias, below))]
         if C_star is not None:
             raise ValueError(
-                f"C={self.C!r} has different values above and below the function, which loss={self.loss!r} does not "
-                "support; use loss='epsilon_insensitive'"
+                f"{as_shown('C', self.C)} has different values above and below the function, which "
+                f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
+            )
+        if not np.all(cost > 0):
+            raise ValueError(
+                f"C is zero for {int(np.sum(cost == 0))} samples, which loss={self.loss!r} does not support; use "
+                "sample_weight=0 to leave samples out"
             )
         if isinstance(loss, SquaredEpsilonInsensitive):
             above, below = self._sides("epsilon", loss.epsilon, data)
             if below is not None:
                 raise ValueError(
-                    f"epsilon={loss.epsilon!r} has different values above and below the function, which "
+                    f"{as_shown('epsilon', loss.epsilon)} has different values above and below the function, which "
                     f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
                 )
             loss = SquaredEpsilonInsensitive(above)
@@ -122,6 +128,8 @@ class ResidualLossRegressor(KernelRegressor):
         """Return C or ε of targets above and below f, or their values at the training samples; None if equal."""
         if np.ndim(value) == 0:
             return float(value), None
+        if is_pair(value):
+            return float(value[0]), float(value[1])
         sides = check_sides(name, value, self.shape_fit_[0], finite=name != "C")
         above, below = (part[data.rows] if isinstance(part, np.ndarray) else part for part in sides)
         return above, below
@@ -278,6 +286,17 @@ class NuSVR(KernelRegressor):
     Notes
     -----
     All other parameters and attributes are those of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = np.linspace(-3, 3, 60)[:, None]
+    >>> y = np.sinc(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    >>> model = hinge.NuSVR(nu=0.3, C=10.0).fit(X, y)
+    >>> outside = np.abs(y - model.predict(X)) > model.epsilon_ + 1e-9
+    >>> bool(outside.mean() <= 0.3)
+    True
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {

@@ -12,10 +12,10 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.prediction import BOUNDARY_TOL
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters, no_targets
-from hinge.estimators.kernel.one_class import BOUNDARY_TOL
 from hinge.estimators.linear.base import LINEAR_RULES, LinearEstimator
 from hinge.estimators.linear.training import store_functions, train_linear, validate_linear
 from hinge.formulations import linear_one_class, without_half_space
@@ -43,6 +43,17 @@ class LinearOneClassSVM(OutlierMixin, LinearEstimator):
     ρ = 0. The decision function is then zero everywhere, all samples are inliers, and `fit` warns.
 
     All other parameters and attributes are those of `LinearSVC`; `coef_` has shape (1, n_features).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> X = 3 + np.random.default_rng(0).normal(size=(500, 4))
+    >>> model = hinge.LinearOneClassSVM(nu=0.1).fit(X)
+    >>> bool(np.mean(model.predict(X) == -1) <= 0.1)
+    True
+    >>> model.predict(np.zeros((1, 4)))
+    array([-1])
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {"nu": Number(0.0, 1.0, open_low=True), **LINEAR_RULES}

@@ -15,7 +15,8 @@ from hinge.estimators.common.validation import TrainingData, check_parameters, r
 from hinge.estimators.linear.base import INTERCEPT_RULES, LINEAR_RULES, LinearEstimator, LinearLoss
 from hinge.estimators.linear.training import intercept_kind, store_linear, train_linear, validate_linear
 from hinge.formulations import linear_regression
-from hinge.problems import Array, Bias, LinearProblem, scaled
+from hinge.problems import Array, LinearProblem, scaled
+from hinge.validation import as_shown, check_both_sides, check_sides
 
 
 class LinearSVR(RegressorMixin, LinearEstimator):
@@ -26,12 +27,13 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    C : float or tuple (C, C*), default=1.0
-        Cost of an error outside the tube. A tuple contains the costs of targets above the tube, y − f > ε, and of
-        targets below it, f − y > ε*; for "epsilon_insensitive" only.
+    C : float, tuple (C, C*), or array-like of shape (n_samples,) or (n_samples, 2), default=1.0
+        Cost of an error outside the tube: one number for all samples, or one for each sample given to `fit`. A tuple of
+        two numbers, or two columns, contain the costs of targets above the tube, y − f > ε, and of targets below it,
+        f − y > ε*; for "epsilon_insensitive" only. One of the two may be zero for single samples.
     epsilon : float or tuple (ε, ε*), default=0.0
         Half the width of the tube within which errors cost nothing. A tuple contains the width above f and below f; for
-        "epsilon_insensitive" only.
+        "epsilon_insensitive" only. For one width per sample use ``SVR(kernel="linear")``.
     loss : str or hinge.losses.Loss, default="epsilon_insensitive"
         "epsilon_insensitive", "squared_epsilon_insensitive", or another loss of the residual with a quadratic
         conjugate: "laplace", "gaussian", "huber" (with σ = 1; pass ``Huber(sigma)`` for other values).
@@ -51,7 +53,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {
-        "C": Sides(positive=True),
+        "C": Sides(positive=True, per_sample=True),
         "epsilon": Sides(),
         "loss": LinearLoss("residual"),
         **INTERCEPT_RULES,
@@ -132,25 +134,28 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     def _problems(self, data: TrainingData) -> list[LinearProblem]:
         bias, scale = intercept_kind(self), float(self.intercept_scaling)
-        if isinstance(self.C, tuple) or isinstance(self.epsilon, tuple):
-            return [self._asymmetric_problem(data, bias, scale)]
-        cost = scaled(data.weight, self.C)
-        return [linear_regression(data.X, data.y, cost, float(self.epsilon), self.loss, bias, scale)]
-
-    def _asymmetric_problem(self, data: TrainingData, bias: Bias, scale: float) -> LinearProblem:
-        """Return the problem with costs or a tube that differ above and below the function."""
-        if not isinstance(self.loss, str) or self.loss != "epsilon_insensitive":
-            raise ValueError(
-                f"C={self.C!r} and epsilon={self.epsilon!r} differ above and below the function, which "
-                f"loss={self.loss!r} does not support; use loss='epsilon_insensitive'"
-            )
-        C, C_star = self.C if isinstance(self.C, tuple) else (self.C, self.C)
-        epsilon, star = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon, self.epsilon)
-        cost, cost_star = scaled(data.weight, float(C)), scaled(data.weight, float(C_star))
-        return linear_regression(
-            data.X, data.y, cost, float(epsilon), self.loss, bias, scale, cost_star, float(star)
+        C, C_star = (
+            part[data.rows] if isinstance(part, np.ndarray) else part for part in check_sides("C", self.C, self._n_seen)
         )
+        cost, cost_star = _costs(data.weight, C), None if C_star is None else _costs(data.weight, C_star)
+        check_both_sides(cost, cost_star)
+        if C_star is None and not isinstance(self.epsilon, tuple):
+            return [linear_regression(data.X, data.y, cost, float(self.epsilon), self.loss, bias, scale)]
+        if not isinstance(self.loss, str) or self.loss != "epsilon_insensitive":
+            name, value = ("epsilon", self.epsilon) if C_star is None else ("C", self.C)
+            raise ValueError(
+                f"{as_shown(name, value)} has different values above and below the function, which loss={self.loss!r} "
+                "does not support; use loss='epsilon_insensitive'"
+            )
+        cost_star = cost if cost_star is None else cost_star
+        epsilon, star = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon, self.epsilon)
+        return [linear_regression(data.X, data.y, cost, float(epsilon), self.loss, bias, scale, cost_star, float(star))]
 
     def predict(self, X: Any) -> Array:
         """The value of ⟨w, x⟩ + b at each row of X."""
         return self._decide(X).ravel()
+
+
+def _costs(weight: Array, C: float | Array) -> Array:
+    """Return C times the weights; without memory for every sample if both are the same for all samples."""
+    return C * weight if isinstance(C, np.ndarray) else scaled(weight, C)

@@ -276,10 +276,9 @@ def _has_other_classes(estimator: Any, data: TrainingData) -> bool:
 def cost_scale(estimator: Any) -> float:
     """C of the estimator, to which its dual point is proportional; 1 for one-class classification.
 
-    The sum of a pair: starts with another ratio are moved into their box.
+    The mean of several costs: starts with other ratios are moved into their box.
     """
-    C = vars(estimator).get("C", 1.0)
-    return float(C[0] + C[1]) if isinstance(C, tuple) else float(C)
+    return float(np.mean(vars(estimator).get("C", 1.0)))
 
 
 def store_linear(
@@ -313,9 +312,7 @@ def store_linear(
     report.store(estimator)
 
 
-def store_functions(
-    estimator: Any, data: TrainingData, solutions: Sequence[LinearSolution], report: FitReport
-) -> None:
+def store_functions(estimator: Any, data: TrainingData, solutions: Sequence[LinearSolution], report: FitReport) -> None:
     """Set the fitted attributes from one solution per function; `coef_` has one row per function."""
     if len(solutions) == 1:  # without copies
         weights, dual = solutions[0].weights[None, :], solutions[0].beta[None, :]

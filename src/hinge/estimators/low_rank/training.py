@@ -157,8 +157,10 @@ def train_reduced_basis(
     """
     half = solver.max_iter >= 0 and tol >= HALF_TOL
     began = time.monotonic()
-    with control.interruptible():  # there is no model yet that could be lost
-        columns = _kernel_columns(problem, basis, cache_size, half, control)
+    with ProgressLine(label or "", verbose=label is not None) as line:
+        shown = control.with_callback(control.callback, line.update if label is not None else None)
+        with control.interruptible():  # there is no model yet that could be lost
+            columns = _kernel_columns(problem, basis, cache_size, half, shown)
     control = control.reserving(CERTIFICATE_TIME * (time.monotonic() - began))
     requested, basis = len(basis), basis[: columns.shape[1]]
     fit = _solve(problem, basis, columns, solver, label, control)
@@ -184,7 +186,10 @@ def _kernel_columns(
     """Kernel values of all samples with the basis functions."""
     until = _share_of_time(control, FINAL_TIME)
     budget = cache_bytes(cache_size)
-    return make_columns(problem.kernel, problem.data.X, basis, problem.threads, budget, half=half, deadline=until)
+    return make_columns(
+        problem.kernel, problem.data.X, basis, problem.threads, budget, half=half, deadline=until,
+        progress=control.on_step,
+    )  # fmt: skip
 
 
 def _share_of_time(control: RunControl, share: float) -> float | None:

@@ -54,6 +54,15 @@ class LPSVC(ClassifierMixin, LPEstimator):
         Number of coefficients that are not zero.
     support_, support_vectors_, dual_coef_, intercept_, classes_, n_iter_, status_, history_
         As in `SVC`; a row of `dual_coef_` holds the coefficients of one output for all kernels, one after the other.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(80, noise=0.1, random_state=0)
+    >>> model = hinge.LPSVC(C=1.0, gamma=2.0).fit(X, y)
+    >>> model.score(X, y), len(model.support_)
+    (1.0, 11)
     """
 
     _rules: ClassVar[Mapping[str, Rule]] = {**LP_RULES, "class_weight": ClassWeight()}

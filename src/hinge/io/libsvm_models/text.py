@@ -197,9 +197,10 @@ def _support_vectors(
     if len(block.index) and block.index.min() < 1:
         raise Malformed(f"line {line} or later: index 0 is not supported; indices must start at 1")
     width = max(int(block.index.max(initial=0)), n_features)
+    if has_few_zeros(len(block.value), total, width):
+        return np.ascontiguousarray(block.dense(width + 1)[:, 1:]), coefficients
     starts = np.concatenate([[0], np.cumsum(block.length)])
-    vectors = sp.csr_matrix((block.value, block.index - 1, starts), shape=(total, width))
-    return dense_if_smaller(vectors), coefficients
+    return sp.csr_matrix((block.value, block.index - 1, starts), shape=(total, width)), coefficients
 
 
 def _split_coefficients(body: bytes, line: int, coefficients: Array) -> bytes:
@@ -221,10 +222,10 @@ def _split_coefficients(body: bytes, line: int, coefficients: Array) -> bytes:
     return b"\n".join(rest) + b"\n"
 
 
-def dense_if_smaller(X: Any) -> Any:
-    """Return a CSR matrix as an array if it has few zeros: kernels are computed faster from arrays."""
-    size = X.shape[0] * X.shape[1]
-    return X.toarray() if 8 * size <= MAX_DENSE_BYTES and X.nnz >= MIN_DENSE_FRACTION * size else X
+def has_few_zeros(n_values: int, n_rows: int, n_features: int) -> bool:
+    """Whether data become an array instead of a CSR matrix: kernels are computed faster from arrays."""
+    size = n_rows * n_features
+    return 8 * size <= MAX_DENSE_BYTES and n_values >= MIN_DENSE_FRACTION * size
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from hinge.control import RunControl
 from hinge.formulations import SVR
 from hinge.kernels import cache_bytes, make_kernel
-from hinge.paths.breakpoints import Pieces
-from hinge.paths.engine import Counts, Engine, path_access, warn_convergence, warn_incomplete
-from hinge.paths.piecewise import PiecewisePath
+from hinge.paths.engine import Engine, Progress, path_access, warn_convergence, warn_incomplete
+from hinge.paths.evaluation.weights import feature_names
+from hinge.paths.l1.lasso_path import LassoPath
 from hinge.problems import Array, ParametricProblem, Status
 from hinge.problems.parametric import between, parametric_problem, proportional
 from hinge.validation import (
@@ -31,55 +31,6 @@ from hinge.validation import (
 
 #: Ratio of the default `lam_min` and `lam_max`.
 DEFAULT_RATIO = 1e-3
-
-
-@dataclass(frozen=True, repr=False)
-class LassoPath(PiecewisePath):
-    """Solutions of the weighted lasso as a piecewise linear function of λ, or of θ between two weight vectors.
-
-    Attributes
-    ----------
-    parameter : {"lam", "theta"}
-    low, high : float
-        Ends of the path.
-    breakpoints : ndarray
-        Values of the parameter at which a coefficient becomes zero or nonzero, and both ends.
-    kkt_violation : float
-        Largest relative violation of the optimality conditions (843) at the breakpoints.
-    status : Status
-        `SOLVED`, or why the path ends early.
-    """
-
-    parameter: str
-    parametric: ParametricProblem
-    pieces: Pieces
-    counts: Counts
-    low: float
-    high: float
-    x_mean: Array
-    y_mean: float
-    status: Status
-
-    def coef(self, value: float) -> Array:
-        """Return the coefficients w at a value of the parameter."""
-        return self.pieces.beta(self.parametric, self._check(value)).reshape(2, -1).sum(axis=0)
-
-    def intercept(self, value: float) -> float:
-        """Return the intercept at a value of the parameter; zero without ``fit_intercept``."""
-        return float(self.y_mean - self.x_mean @ self.coef(value))
-
-    def predict(self, X: Any, value: float) -> Array:
-        """Return the predictions at the rows of X."""
-        X = as_samples(X, min_samples=0)
-        if X.shape[1] != len(self.x_mean):
-            raise ValueError(f"X has {X.shape[1]} features, but the path was computed with {len(self.x_mean)}")
-        return np.asarray(X @ self.coef(value)) + self.intercept(value)
-
-    def __repr__(self) -> str:
-        return (
-            f"<lasso path of {len(self.x_mean)} coefficients over {self.parameter} in [{self.low:g}, {self.high:g}]: "
-            f"{len(self.breakpoints)} breakpoints, KKT violation {self.kkt_violation:.1e}>"
-        )
 
 
 @dataclass(frozen=True)
@@ -116,6 +67,7 @@ def lasso_path(
     lam_max: float | None = None,
     fit_intercept: bool = False,
     max_time: float | None = None,
+    progress: Progress | None = None,
 ) -> LassoPath:
     """Compute the solutions of min ½‖y − Xw‖² + λ Σ vⱼ|wⱼ| for every λ in an interval.
 
@@ -132,6 +84,8 @@ def lasso_path(
         Add an intercept that is not penalized.
     max_time : float, optional
         Seconds. If they do not suffice, a warning is issued and the path ends early.
+    progress : callable, optional
+        As in `regularization_path`.
 
     Returns
     -------
@@ -164,7 +118,7 @@ def lasso_path(
         lam_max = max(lam_max, 1.0 if lam_min is None else 2.0 * lam_min) if lam_max <= (lam_min or 0.0) else lam_max
     low, high = check_range("lam", DEFAULT_RATIO * lam_max if lam_min is None else lam_min, lam_max, open_low=False)
     _check_positive("lam_min", low)
-    control = RunControl(max_time)
+    control = RunControl(max_time, progress)
     parametric = _parametric(data, proportional(v))
     engine = _engine(data, low * v, control)
     return _follow(engine, parametric, data, "lam", low, high, control)
@@ -179,6 +133,7 @@ def lasso_weight_path(
     lam: float = 1.0,
     fit_intercept: bool = False,
     max_time: float | None = None,
+    progress: Progress | None = None,
 ) -> LassoPath:
     """Compute the solutions of the weighted lasso while its weights change from `start` to `end`.
 
@@ -186,7 +141,7 @@ def lasso_weight_path(
 
     Parameters
     ----------
-    X, y, fit_intercept, max_time
+    X, y, fit_intercept, max_time, progress
         As in `lasso_path`.
     start, end : array-like of shape (n_features,)
         Weights, positive at both ends or zero at both ends.
@@ -197,6 +152,16 @@ def lasso_weight_path(
     -------
     LassoPath
         Over ``parameter="theta"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3)); y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=50)
+    >>> path = hinge.lasso_weight_path(X, y, np.ones(3), [1.0, 1.0, 5.0], lam=5.0)
+    >>> path.parameter, path.coef(0.5).round(1)[:2]
+    ('theta', array([1.9, 0.8]))
     """
     data = _check_data(X, y, fit_intercept)
     check_number("lam", lam, 0.0, open_low=True)
@@ -210,7 +175,7 @@ def lasso_weight_path(
         )
     if not np.any(first + last > 0):
         raise ValueError("start and end are all zero: give a coefficient a positive weight")
-    control = RunControl(max_time)
+    control = RunControl(max_time, progress)
     parametric = _parametric(data, between(lam * first, lam * last))
     engine = _engine(data, lam * first, control)
     return _follow(engine, parametric, data, "theta", 0.0, 1.0, control)
@@ -226,12 +191,15 @@ def reweighted_lasso(
     tol: float = 1e-6,
     fit_intercept: bool = False,
     max_time: float | None = None,
+    progress: Progress | None = None,
 ) -> ReweightedLasso:
     """Repeat vⱼ ← 1/(|wⱼ| + δ) from the solution with equal weights, along exact paths of the weights.
 
+    A small λ, such as 1e-9, gives the minimum of Σ vⱼ|wⱼ| subject to y = Xw, up to an error proportional to λ.
+
     Parameters
     ----------
-    X, y, fit_intercept, max_time
+    X, y, fit_intercept, max_time, progress
         As in `lasso_path`.
     lam : float
         λ of all problems.
@@ -245,13 +213,23 @@ def reweighted_lasso(
     Returns
     -------
     ReweightedLasso
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3)); y = X @ [2.0, 1.0, 0.0] + 0.1 * rng.normal(size=50)
+    >>> result = hinge.reweighted_lasso(X, y, lam=5.0)
+    >>> result.converged, result.coef.round(1)[:2], bool(result.coef[2] == 0)
+    (True, array([2. , 0.8]), True)
     """
     data = _check_data(X, y, fit_intercept)
     check_number("lam", lam, 0.0, open_low=True)
     check_number("delta", delta, 0.0, open_low=True)
     check_number("tol", tol, 0.0)
     check_integer("max_updates", max_updates, 1)
-    control = RunControl(max_time)
+    control = RunControl(max_time, progress)
     v = np.ones(data.X.shape[1])
     parametric = _parametric(data, between(lam * v, lam * v))
     engine = _engine(data, lam * v, control)
@@ -288,6 +266,7 @@ class _Data:
     y: Array
     x_mean: Array
     y_mean: float
+    names: Any
 
 
 def _check_data(X: Any, y: Any, fit_intercept: bool) -> _Data:
@@ -295,14 +274,15 @@ def _check_data(X: Any, y: Any, fit_intercept: bool) -> _Data:
     check_flag("fit_intercept", fit_intercept)
     if sp.issparse(X):
         raise TypeError("X is a sparse matrix, which lasso paths do not support: pass X.toarray()")
+    names = feature_names(X)
     X, y = as_samples(X), as_targets(y)
     check_same_length(X, y)
     if not fit_intercept:
-        return _Data(X, y, np.zeros(X.shape[1]), 0.0)
+        return _Data(X, y, np.zeros(X.shape[1]), 0.0, names)
     x_mean, y_mean = X.mean(axis=0), float(y.mean())
     centered = X - x_mean
     centered[:, np.all(X[0] == X, axis=0)] = 0.0  # constant columns, without the rounding error of their mean
-    return _Data(centered, y - y_mean, x_mean, y_mean)
+    return _Data(centered, y - y_mean, x_mean, y_mean, names)
 
 
 def _check_weights(name: str, weights: Any, d: int) -> Array:
@@ -367,7 +347,8 @@ def _engine(data: _Data, tube: Array, control: RunControl) -> Engine:
     parametric = _parametric(data, between(np.where(tube > 0, largest, 0.0), tube))
     engine = Engine(access, parametric.group, 2, budget)
     engine.start(parametric, 0.0, np.zeros(parametric.size), control)
-    _, _, status, _ = engine.follow(parametric, 0.0, 1.0, record=False, control=control)
+    quiet = control.without_callback()
+    _, _, status, _ = engine.follow(parametric, 0.0, 1.0, record=False, control=quiet)
     if status is not Status.SOLVED:
         raise TimeoutError("max_time was reached before the solution at the start of the path was found")
     return engine
@@ -390,4 +371,7 @@ def _follow(
     if status is not Status.SOLVED:
         warn_incomplete(parameter, reached, high, status, stacklevel=4)
     end = high if status is Status.SOLVED else reached
-    return LassoPath(parameter, parametric, pieces, counts, low, end, data.x_mean, data.y_mean, status)
+    return LassoPath(
+        parameter, parametric, pieces, counts, low, end, data.x_mean, data.y_mean, status, float(data.y @ data.y),
+        data.names,
+    )  # fmt: skip

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hinge.kernels import Kernel, Precomputed, cross, expand, open_access
+from hinge.control import Counter
+from hinge.kernels import Kernel, Precomputed, cross, open_access
 from hinge.model import KernelModel
-from hinge.paths.path import PathModel
+from hinge.paths.engine import Progress
+from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
+from hinge.paths.evaluation.values import as_values, decision_values, for_values
+from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
+from hinge.paths.path_model import PathModel
 from hinge.paths.piecewise import check_rows
 from hinge.paths.quadratic_loss.problem import LEFT, QuadraticLossProblem
 from hinge.paths.quadratic_loss.rational import RationalFunctions
@@ -20,10 +25,16 @@ from hinge.paths.validation_error import Best, StepFunction
 from hinge.problems import Array
 from hinge.validation import n_columns
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
-class QuadraticLossPath:
+class QuadraticLossPath(NamedFeatures):
     """Exact solution for every λ between `lambda_min` and `lambda_max`; returned by `quadratic_loss_path`.
+
+    Methods with an argument `lam` accept a value of λ or an array of values; the first axis of the result then
+    corresponds to the values.
 
     Attributes
     ----------
@@ -35,6 +46,15 @@ class QuadraticLossPath:
     mean_evaluations : float
         Mean number of evaluations of a rational function in the search for the next event. Close to 1, because most
         functions are discarded after one evaluation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.quadratic_loss_path(X, y, gamma=1.0, lambda_min=1e-2)
+    >>> isinstance(path, hinge.QuadraticLossPath), len(path.breakpoints) > 2
+    (True, True)
     """
 
     kernel: Kernel
@@ -50,6 +70,7 @@ class QuadraticLossPath:
     offset: NDArray[np.int64]
     kkt_violation: float
     mean_evaluations: float
+    feature_names: Any = None
 
     @property
     def lambda_min(self) -> float:
@@ -86,7 +107,8 @@ class QuadraticLossPath:
             raise ValueError(f"lambda={lam!r} is outside the path, from {self.lambda_min!r} to {self.lambda_max!r}")
         return int(np.clip(np.searchsorted(-self.knots, -lam, side="right") - 1, 0, len(self.knots) - 2))
 
-    def places(self, lam: float) -> NDArray[np.int8]:
+    @for_values
+    def places(self, lam: Any) -> NDArray[np.int8]:
         """Return the index set of every sample: 0 for α = 0, 1 for 0 < α < h, 2 for α = h."""
         places = np.zeros(len(self.y), dtype=np.int8)
         last = self.offset[self._segment(lam) + 1]
@@ -104,35 +126,75 @@ class QuadraticLossPath:
     def _solution(self, lam: float) -> tuple[Array, float]:
         return self._problem.solution(self.places(lam), float(lam))
 
-    def alpha(self, lam: float) -> Array:
+    @for_values
+    def alpha(self, lam: Any) -> Array:
         """Return the dual variables of (5.10)."""
         return self._solution(lam)[0]
 
-    def coefficients(self, lam: float) -> Array:
+    @for_values
+    def coefficients(self, lam: Any) -> Array:
         """Return β with f(x) = Σ βᵢ k(xᵢ, x) + b:  β = y ∘ α / λ."""
         return self.y * self.alpha(lam) / lam
 
-    def intercept(self, lam: float) -> float:
+    def coef(self, lam: Any) -> Array:
+        """Return the weights of the features for the linear kernel, w = Σ βᵢ xᵢ."""
+        return linear_weights(self.kernel, self.X, self.coefficients(lam))
+
+    @for_values
+    def intercept(self, lam: Any) -> float:
         """Return b; zero without bias."""
         return self._solution(lam)[1]
 
-    def decision_function(self, X: Any, lam: float) -> Array:
+    def decision_function(self, X: Any, lam: Any) -> Array:
         """Return decision values at the rows of X."""
-        alpha, offset = self._solution(lam)
-        beta = self.y * alpha / lam
-        X = check_rows(self.kernel, X, n_columns(self.X))
-        values = X @ beta if isinstance(self.kernel, Precomputed) else expand(self.kernel, X, self.X, beta)
-        return self._rounding.zero_ties(np.asarray(values) + offset, X, beta, offset)
+        X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
+        beta, offset = self.coefficients(lam), self.intercept(lam)
+        return decision_values(self.kernel, X, self.X, beta, offset, self._rounding)
 
-    def model(self, lam: float) -> PathModel:
+    def predict(self, X: Any, lam: Any) -> NDArray[Any]:
+        """Return labels."""
+        values = self.decision_function(X, lam)
+        return self.classes[(values > 0).astype(np.intp)]
+
+    @for_values
+    def model(self, lam: Any) -> PathModel:
         """Return the model at λ."""
         alpha, offset = self._solution(lam)
         support = np.flatnonzero(alpha)
         vectors = None if isinstance(self.kernel, Precomputed) else self.X[support]
         model = KernelModel(self.kernel, vectors, (self.y * alpha / lam)[support][:, None], np.array([offset]))
-        return PathModel(model, self.classes, support, len(self.y), self._rounding)
+        return PathModel(model, self.classes, support, len(self.y), self._rounding, self.feature_names)
 
-    def validation_error(self, X: Any, y: ArrayLike) -> StepFunction:
+    def to_frame(self, values: ArrayLike | None = None, *, coefficients: bool = True) -> pd.DataFrame:
+        """Return a DataFrame with one row per breakpoint, or per value in `values`.
+
+        The index is λ. Columns: ``objective`` (½λ‖w‖² + ½Σφ), ``norm`` (‖w‖), ``intercept``, ``outside``,
+        ``margin`` and ``inside`` (sizes of the sets α = 0, 0 < α < h, α = h), ``support`` (number of support vectors),
+        and unless ``coefficients=False`` the coefficients: ``coef_<feature>`` for the linear kernel, otherwise
+        ``beta_<sample>``.
+        """
+        values = self.breakpoints if values is None else as_values("values", values)
+        columns = joined([self._columns(part) for part in blocks(values)])
+        table = coefficient_table(self, values) if coefficients else {}
+        return data_frame("lambda", values, columns, table)
+
+    def _columns(self, values: Array) -> dict[str, Array]:
+        """Return the columns of the table without coefficients."""
+        beta, offset = self.coefficients(values), self.intercept(values)
+        f = self._problem.K @ beta.T
+        squares = np.maximum(np.sum(beta * f.T, axis=1), 0.0)
+        excess = np.maximum(self.rho - self.y * (f.T + offset[:, None]), 0.0)
+        losses = np.where(excess <= self.h, 0.5 * excess**2, 0.0)
+        if np.isfinite(self.h):
+            losses = np.where(excess > self.h, self.h * excess - 0.5 * self.h**2, losses)
+        sizes = np.stack([np.bincount(places, minlength=3) for places in self.places(values)])
+        return {
+            "objective": 0.5 * values * squares + losses.sum(axis=1), "norm": np.sqrt(squares), "intercept": offset,
+            "outside": sizes[:, 0], "margin": sizes[:, 1], "inside": sizes[:, 2],
+            "support": np.count_nonzero(beta, axis=1),
+        }  # fmt: skip
+
+    def validation_error(self, X: Any, y: ArrayLike, *, progress: Progress | None = None) -> StepFunction:
         """Return the error rate on other data as an exact step function of λ.                                (236)
 
         The steps are sign changes of rational functions. The error is that of `model(lam).predict`: decision values
@@ -140,10 +202,12 @@ class QuadraticLossPath:
         """
         y = np.asarray(y)
         truth, at, step = y == self.classes[1], [], []
-        X = check_rows(self.kernel, X, n_columns(self.X))
+        X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)
         problem, positive, reach = self._problem, None, self._rounding.reach(X)
+        counter = Counter(progress, len(self.knots) - 1, "segments")
         for k in range(len(self.knots) - 1):
+            counter.advance()
             top, bottom = self.knots[k], self.knots[k + 1]
             places = self.places(0.5 * (top + bottom))
             functions = self._scores(problem, K, places)
@@ -191,26 +255,9 @@ class QuadraticLossPath:
         linear = np.full(len(K), curve.shift[1])
         return RationalFunctions(constant, linear, block @ curve.zeta - curve.shift_poles, curve.pole)
 
-    def best(self, X: Any, y: ArrayLike) -> Best:
+    def best(self, X: Any, y: ArrayLike, *, progress: Progress | None = None) -> Best:
         """Return the exact minimizer of the validation error: (low, high, error), and `theta` inside the interval."""
-        return self.validation_error(X, y).best()
-
-    def _check_loaded(self) -> None:
-        """Raise if the arrays of a loaded path are inconsistent."""
-        n, knots = self.X.shape[0], self.knots
-        checks = (
-            self.classes is None or np.shape(self.classes) == (2,),
-            len(self.y) == n and len(knots) >= 2 and bool(np.all(np.diff(knots) <= 0) and knots[-1] > 0),
-            self.offset.shape == knots.shape and self.offset[0] == 0 and bool(np.all(np.diff(self.offset) >= 0)),
-            self.changed.shape == self.place.shape
-            and int(self.offset[-1]) <= len(self.changed)
-            and len(self.changed) >= n,
-            bool(
-                self.changed.min() >= 0 and self.changed.max() < n and set(np.unique(self.place).tolist()) <= {0, 1, 2}
-            ),
-        )
-        if not all(checks):
-            raise ValueError("the arrays of the path are inconsistent")
+        return self.validation_error(X, y, progress=progress).best()
 
     def __repr__(self) -> str:
         return (

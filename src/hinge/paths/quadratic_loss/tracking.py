@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.control import RunControl
+from hinge.control import REPORT_PERIOD, RunControl
 from hinge.kernels import open_access
 from hinge.losses import Loss, loss_names, make_loss
 from hinge.paths.engine import PathError, Progress, warn_incomplete
@@ -64,11 +64,21 @@ def quadratic_loss_path(
     max_time : float, optional
         Seconds. If they do not suffice, a warning is issued and the path ends at a larger λ.
     progress : callable, optional
-        Called after events with {"events", "lambda"}; returning False stops the path.
+        Called a few times a second with {"iteration", "primal", "seconds", "violation", "active"}: number of events, λ,
+        time, KKT violation and size of the central set. Returning False stops the path.
 
     Returns
     -------
     QuadraticLossPath
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.quadratic_loss_path(X, y, loss="squared_hinge", gamma=1.0, lambda_min=1e-3)
+    >>> path.model(0.01).score(X, y), bool(path.kkt_violation < 1e-8)
+    (1.0, True)
     """
     samples = check_samples(X, y, "classification", kernel, degree, gamma, coef0)
     rho, h = _loss_parameters(loss)
@@ -161,6 +171,7 @@ def _follow(
     changed, place, offset = [np.arange(samples.n)], [places.copy()], [0, samples.n]
     evaluations = functions = idle = 0
     violation = longest = 0.0
+    first = reported = time.monotonic()
     gradient = problem.bound_gradient(places)
     while lam > lowest:
         began = time.monotonic()
@@ -190,12 +201,18 @@ def _follow(
         if remaining is not None and remaining <= longest:
             warn_incomplete("lambda", lam, lowest, Status.TIME_LIMIT, stacklevel=4)
             break
-        if progress is not None and progress({"events": len(knots), "lambda": lam}) is False:
-            break
+        if progress is not None and (now := time.monotonic()) - reported >= REPORT_PERIOD:
+            reported = now
+            snapshot = {
+                "iteration": len(knots), "primal": lam, "seconds": now - first, "violation": violation,
+                "active": int(np.sum(places == CENTRE)),
+            }  # fmt: skip
+            if progress(snapshot) is False:
+                break
     path = QuadraticLossPath(
         samples.kernel, samples.X, samples.y, samples.classes, problem.rho, problem.h, problem.bias,
         np.array(knots), np.concatenate(changed), np.concatenate(place).astype(np.int8), np.array(offset[: len(knots)]),
-        violation, evaluations / max(functions, 1),
+        violation, evaluations / max(functions, 1), samples.feature_names,
     )  # fmt: skip
     return path if highest is None or highest >= start else _below(path, highest)
 

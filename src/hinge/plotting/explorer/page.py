@@ -63,7 +63,18 @@ def explore(
 def explorer_html(
     path: SolutionPath, X_val: Any = None, y_val: Any = None, *, feature_names: Any = None, title: str | None = None
 ) -> str:
-    """Return the page of `explore` as text."""
+    """Return the page of `explore` as text.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.plotting.explorer import explorer_html
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> explorer_html(path).startswith("<!doctype html>")
+    True
+    """
     data = _data(path, X_val, y_val, feature_names, title)
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     script = "\n".join([
@@ -93,7 +104,17 @@ def source() -> str:
 def explorer_widget(
     path: SolutionPath, X_val: Any = None, y_val: Any = None, *, feature_names: Any = None, title: str | None = None
 ) -> Any:
-    """Return the page of `explore` as a widget for Jupyter notebooks. Requires anywidget (the extra `notebook`)."""
+    """Return the page of `explore` as a widget for Jupyter notebooks. Requires anywidget (the extra `notebook`).
+
+    Examples
+    --------
+    >>> from hinge.plotting.explorer import explorer_widget
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> path = hinge.regularization_path(X, y, C_min=0.1, C_max=10.0, gamma=1.0)
+    >>> explorer_widget(path)  # doctest: +SKIP
+    """
     data = _data(path, X_val, y_val, feature_names, title)
     try:
         import anywidget

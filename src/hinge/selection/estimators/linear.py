@@ -121,6 +121,15 @@ class LinearSVRCV(RegressorMixin, CrossValidatedEstimator):
         Of the best estimator.
     best_score_, best_params_, best_estimator_, cv_results_, result_, n_features_in_, feature_names_in_
         As in `SVCCV`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_regression
+    >>> X, y = make_regression(200, 5, noise=1.0, random_state=0)
+    >>> model = hinge.LinearSVRCV(Cs=3).fit(X, y)
+    >>> round(model.score(X, y), 3), sorted(model.best_params_)
+    (1.0, ['C', 'epsilon'])
     """
 
     def __init__(

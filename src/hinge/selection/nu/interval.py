@@ -39,6 +39,15 @@ class NuRange:
         zero, and above high the problem is infeasible. If low ≥ high, no common ν is admissible for all pairs.
     pairs : dict
         (low, high) of each pair of classes.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.3, random_state=0)
+    >>> interval = hinge.selection.nu_range(X[:50], y[:50], gamma=1.0)
+    >>> type(interval).__name__, bool(0 <= interval.low < interval.high <= 1)
+    ('NuRange', True)
     """
 
     low: float
@@ -103,9 +112,25 @@ def nu_range(
         sign = np.where(labels[rows] == second, 1.0, -1.0)
         upper = _upper_bounds(weight[rows], sign, balance)
         low = _lower_end(resolved, X, rows, sign, upper, float(np.sum(weight[rows])))
-        high = 2 * min(float(np.sum(upper[sign == s])) for s in (-1.0, 1.0)) / float(np.sum(weight[rows]))
+        high = _upper_end(upper, sign, float(np.sum(weight[rows])))
         pairs[_plain(first), _plain(second)] = (min(low, high), high)
     return NuRange(max(low for low, _ in pairs.values()), min(high for _, high in pairs.values()), pairs)
+
+
+def largest_common_nu(labels: NDArray[Any], weight: Array, balance: str | None) -> float:
+    """Return the upper end of the interval of all pairs, which depends on the class sizes only."""
+    ends = []
+    for first, second in combinations(np.unique(labels[weight > 0]), 2):
+        rows = np.flatnonzero(((labels == first) | (labels == second)) & (weight > 0))
+        sign = np.where(labels[rows] == second, 1.0, -1.0)
+        upper = _upper_bounds(weight[rows], sign, balance)
+        ends.append(_upper_end(upper, sign, float(np.sum(weight[rows]))))
+    return min(ends, default=1.0)
+
+
+def _upper_end(upper: Array, sign: Array, total: float) -> float:
+    """Twice the sum of the bounds of the smaller class, as a fraction of the total weight.    ν tutorial Prop. 3"""
+    return 2 * min(float(np.sum(upper[sign == s])) for s in (-1.0, 1.0)) / total
 
 
 def _plain(label: Any) -> Any:

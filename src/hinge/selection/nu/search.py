@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from hinge.estimators import NuSVC, NuSVR
 from hinge.estimators.common.validation import TrainingData
 from hinge.problems import Status
 from hinge.selection.axes import values_of
+from hinge.selection.nu.interval import largest_common_nu
 from hinge.selection.result import GridResult
 from hinge.selection.search import Search
-from hinge.validation import check_number
+from hinge.validation import as_labels, check_integer, check_number, check_sample_weight
 
 INFEASIBLE = "specified nu is infeasible"
 
@@ -37,7 +39,7 @@ class NuSearch(Search):
                     return
                 if not self.known[row, k] and self.can_train(k):
                     self._evaluate(row, k, candidate)
-            self.report(", ".join(f"{name}={value}" for name, value in candidate.items()))
+                    self.report()
 
     def _evaluate(self, row: int, k: int, candidate: dict[str, Any]) -> None:
         train, test = self.train(k), self.splits[k][1]
@@ -97,7 +99,9 @@ def nu_grid(
     ----------
     X, y
         As for the estimator's `fit`.
-    nu : float or sequence of floats
+    nu : float, sequence of floats, or int
+        An integer m of at least 2 stands for m equally spaced values between 0 and the largest value that is
+        admissible for all pairs of classes, (91): its multiples by (k − ½)/m, k = 1 … m.
     gamma : float, "scale", "auto", or a sequence of them, optional
         The value of the estimator by default.
     C : float or sequence of floats, optional
@@ -128,7 +132,7 @@ def nu_grid(
     if type(estimator) not in (NuSVC, NuSVR):
         raise TypeError(f"estimator={estimator!r} must be a hinge.NuSVC or NuSVR")
     template = clone(estimator).set_params(**parameters)
-    axes = {"nu": values_of("nu", nu)}
+    axes = {"nu": _equally_spaced(nu, template, y, sample_weight) if is_count(nu) else values_of("nu", nu)}
     if gamma is not None:
         axes["gamma"] = values_of("gamma", gamma)
     if C is not None:
@@ -142,7 +146,7 @@ def nu_grid(
         check_number("max_time", max_time, 0.0, open_low=True)
     search = NuSearch(template, X, y, sample_weight, axes, cv, groups, scoring, error_score, max_time, verbose)
     try:
-        search.run()
+        search.search()
     except KeyboardInterrupt as interrupted:
         interrupted.result = search.result()  # type: ignore[attr-defined]
         raise
@@ -152,3 +156,17 @@ def nu_grid(
         best = clone(template).set_params(**result.best_params_)
         object.__setattr__(result, "best_estimator_", best.fit(X, y, sample_weight=sample_weight))
     return result
+
+
+def is_count(nu: Any) -> bool:
+    """Whether ν is a number of values; 1 is a value of ν."""
+    return isinstance(nu, Integral) and not isinstance(nu, bool) and int(nu) != 1
+
+
+def _equally_spaced(count: Any, template: NuSVC | NuSVR, y: Any, sample_weight: Any) -> list[float]:
+    check_integer("nu", count, 2)
+    high = 1.0
+    if isinstance(template, NuSVC):
+        labels = as_labels(y)
+        high = largest_common_nu(labels, check_sample_weight(sample_weight, len(labels)), template.balance)
+    return [float(v) for v in high * (np.arange(int(count)) + 0.5) / int(count)]

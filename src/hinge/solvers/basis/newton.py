@@ -64,6 +64,15 @@ class ReducedBasisNewton(SolverOptions):
         Seconds.
     seed : int
         Seed of the subsample of rows.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import ReducedBasisNewton
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(300, noise=0.2, random_state=0)
+    >>> ReducedBasisNewton().tol, hinge.LowRankSVC(gamma=1.0, n_basis=50).fit(X, y).status_.name
+    (0.01, 'SOLVED')
     """
 
     tol: float = 1e-2

@@ -34,12 +34,12 @@ FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2
 #: memory is not queried.
 SMALL_CACHE_BYTES = 1 << 28
 
-#: Steps after which a problem without an iteration limit ends with MAX_ITER: the larger of the two limits.
+#: Steps after which a problem without an iteration limit ends with MAX_ITER: the larger of the first two limits, but
+#: for few samples at most SMALL_STEPS + SMALL_STEPS_PER_SAMPLE · n. Without finite bounds the latter is the limit, and
+#: the problem counts as unbounded, with the status NUMERICAL.
 MAX_STEPS = 10_000_000
 MAX_STEPS_PER_SAMPLE = 100
-
-#: Steps of a problem without finite bounds before it counts as unbounded, with the status NUMERICAL.
-MAX_UNBOUNDED_STEPS, MAX_UNBOUNDED_STEPS_PER_SAMPLE = 1_000_000, 10_000
+SMALL_STEPS, SMALL_STEPS_PER_SAMPLE = 1_000_000, 10_000
 
 #: Rules for the choice of a working set, in the order of `Selection` in the compiled core.
 RULES = ("gradient", "gap", "multiplier")
@@ -195,15 +195,19 @@ def row_cache_bytes(cache_size: float | str, samples: int) -> int:
 
 
 def default_max_steps(n: int) -> int:
-    """Steps after which a problem of n samples without `max_iter` ends with MAX_ITER, as in LIBSVM."""
-    return max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n)
+    """Steps after which a problem of n samples without `max_iter` ends with MAX_ITER."""
+    return min(max(MAX_STEPS, MAX_STEPS_PER_SAMPLE * n), _small_limit(n))
+
+
+def _small_limit(n: int) -> int:
+    return SMALL_STEPS + SMALL_STEPS_PER_SAMPLE * n
 
 
 def max_steps_of(problem: Problem) -> int:
     """Steps without `max_iter`. Without finite bounds there may be no solution, and fewer steps are tried."""
     if np.isfinite(problem.upper - problem.lower).all():
         return default_max_steps(problem.Q.n)
-    return MAX_UNBOUNDED_STEPS + MAX_UNBOUNDED_STEPS_PER_SAMPLE * problem.Q.n
+    return _small_limit(problem.Q.n)
 
 
 def steps_left(max_iter: int, iterations: int) -> int:
@@ -283,10 +287,11 @@ def polished_solution(
     """
     if polish is Polish.DONE and (options.stop == "gap" or violation <= options.tol):
         return solution
-    # After NUMERICAL, SMO steps are rounding errors; the linear system may still determine the solution.
-    ended = solution.status is Status.SOLVED or (
-        solution.status is Status.NUMERICAL and bool(np.isfinite(solution.gradient).all())
-    )
+    # After NUMERICAL, SMO steps are rounding errors, and after the default limit of steps they converge too slowly; the
+    # linear system may still determine the solution.
+    slow = solution.status is Status.MAX_ITER and solution.iterations >= default_max_steps(problem.Q.n)
+    failed = slow or solution.status is Status.NUMERICAL
+    ended = solution.status is Status.SOLVED or (failed and bool(np.isfinite(solution.gradient).all()))
     may_polish = options.polish and ended and problem.p.size <= max_polished * problem.Q.slots
     polishes = may_polish and polish in (Polish.UNTRIED, Polish.SINGULAR)
     if not polishes and not solution.polished:

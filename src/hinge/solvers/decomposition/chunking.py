@@ -79,6 +79,13 @@ class Chunking(WorkingSetOptions):
     Notes
     -----
     All other parameters are those of `WorkingSet` and `SMO`. `Solution.counters` has the number of `chunks`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import Chunking
+    >>> hinge.SVC(solver=Chunking(size=100)).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

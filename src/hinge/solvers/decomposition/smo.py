@@ -62,8 +62,9 @@ class SMO(DecompositionOptions):
     shrinking : bool
         Remove samples at their bounds from the active set; all samples are checked again before the end.
     max_iter : int
-        Largest number of steps; −1 for ten million, or 100 per sample. A problem without finite bounds (C=inf) may have
-        no solution: it ends after a million steps, or 10,000 per sample, with the status NUMERICAL.
+        Largest number of steps; −1 for ten million, or 100 per sample if that is more, but at most a million plus
+        10,000 per sample. A problem without finite bounds (C=inf) may have no solution: it ends after a million steps
+        plus 10,000 per sample with the status NUMERICAL.
     max_time : float or None
         Largest number of seconds.
     cache_size : float or "auto"
@@ -75,6 +76,14 @@ class SMO(DecompositionOptions):
     polish : bool
         Solve the optimality conditions of the free variables exactly at the end, for up to 1,000 samples. If that
         succeeds (`Solution.polished`), the solution is exact to rounding for any `tol`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import SMO
+    >>> model = hinge.SVC(solver=SMO(tol=1e-6)).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> model.status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

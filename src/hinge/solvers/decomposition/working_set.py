@@ -62,6 +62,13 @@ class WorkingSet(WorkingSetOptions):
     Notes
     -----
     All other parameters are those of `SMO`.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import WorkingSet
+    >>> hinge.SVC(solver=WorkingSet(size=64)).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

@@ -84,6 +84,16 @@ class InteriorPoint(Solver):
     crossover : bool
         Whether to try crossover to the exact solution of a quadratic program before the end of the central path. With
         False the path is followed to its end, and only the last point is polished.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import InteriorPoint
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> model = hinge.SVC(loss="logistic", gamma=1.0, solver=InteriorPoint()).fit(X, y)
+    >>> model.status_.name, bool(model.certificate_.relative_gap <= 1e-10)
+    ('SOLVED', True)
     """
 
     capabilities: ClassVar = Capabilities(tol="relative_gap", terms=("none", "diagonal", "convex"))

@@ -69,6 +69,18 @@ class LowRankInteriorPoint(Solver):
         Estimators start with few basis functions and double them from round to round, up to the rank of
         `approximation`. Samples at their bounds are fixed, and checked at the end of the round. The rounds end early if
         the regularized risk decreases by no more than `tol` of its value (LwK §10.3.4, "iterative improvement").
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.lowrank import SGMA
+    >>> from hinge.solvers import LowRankInteriorPoint
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(300, noise=0.2, random_state=0)
+    >>> solver = LowRankInteriorPoint(approximation=SGMA(rank=60, tol=0), exact_bound=True)
+    >>> model = hinge.SVC(gamma=1.0, solver=solver).fit(X, y)
+    >>> model.status_.name, model.approximation_.rank
+    ('SOLVED', 60)
     """
 
     capabilities: ClassVar = Capabilities(
@@ -116,6 +128,7 @@ class LowRankInteriorPoint(Solver):
                 cache_size=self.cache_size,
                 folder=self.folder,
                 max_time=None if remaining is None else APPROXIMATION_TIME_SHARE * remaining,
+                progress=control.on_step,
             )
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

@@ -106,6 +106,16 @@ class CoordinateDescent(Solver):
     block_bytes : int
         Bytes of X to hold in memory if X is a memory-mapped file; "auto" then uses descent only, since Newton's method
         needs all of X. 0 for all of X.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import CoordinateDescent
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(200, random_state=0)
+    >>> model = hinge.LinearSVC(solver=CoordinateDescent(tol=1e-6, method="descent")).fit(X, y)
+    >>> model.status_.name, bool(model.certificate_.relative_gap <= 1e-6)
+    ('SOLVED', True)
     """
 
     capabilities: ClassVar = Capabilities(

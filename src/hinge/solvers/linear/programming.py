@@ -55,6 +55,13 @@ class LinearProgramming(SolverOptions):
         Iterations of HiGHS; −1 for 100 per row and column, at least 10,000, because HiGHS may cycle.
     max_time : float or None
         Seconds.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import LinearProgramming
+    >>> LinearProgramming().tol, hinge.LPSVC().fit([[0.0], [1.0]], [0, 1]).status_.name
+    (1e-09, 'SOLVED')
     """
 
     tol: float = 1e-9

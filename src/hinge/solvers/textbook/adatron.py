@@ -61,6 +61,15 @@ class AdaTron(TextbookSolver):
         Replace the kernel matrix by LLᵀ.
     threads : int
         Threads for the approximation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import AdaTron
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> hinge.SVC(gamma=1.0, solver=AdaTron()).fit(X, y).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

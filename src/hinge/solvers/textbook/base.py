@@ -59,7 +59,9 @@ class TextbookSolver(Solver):
             remaining = control.remaining()
             seconds = None if remaining is None else APPROXIMATION_TIME_SHARE * remaining
             with single_thread(), control.interruptible():
-                return low_rank_access(access, method, threads=self.threads, max_time=seconds)
+                return low_rank_access(
+                    access, method, threads=self.threads, max_time=seconds, progress=control.on_step
+                )
         return access
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:

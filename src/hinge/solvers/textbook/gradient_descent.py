@@ -53,6 +53,15 @@ class GradientDescent(TextbookSolver):
         Replace the kernel matrix by LLᵀ: a step then costs O(mn).
     threads : int
         Threads for the approximation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import GradientDescent
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> hinge.SVC(loss="logistic", gamma=1.0, solver=GradientDescent()).fit(X, y).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

@@ -51,6 +51,15 @@ class Lagrangian(TextbookSolver):
         Replace the kernel matrix by LLᵀ: an iteration then costs O(mn).
     threads : int
         Threads for the approximation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import Lagrangian
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> hinge.SVC(loss="squared_hinge", gamma=1.0, solver=Lagrangian()).fit(X, y).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

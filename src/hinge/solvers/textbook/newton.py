@@ -47,6 +47,15 @@ class Newton(TextbookSolver):
         Replace the kernel matrix by LLᵀ (Sherman–Morrison–Woodbury).
     threads : int
         Threads for the approximation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from hinge.solvers import Newton
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> hinge.SVC(loss="logistic", gamma=1.0, solver=Newton()).fit(X, y).status_.name
+    'SOLVED'
     """
 
     capabilities: ClassVar = Capabilities(

@@ -6,9 +6,11 @@ R(α, b) = Σ Cᵢ φ(yᵢ, (Kα)ᵢ + b) + λ Ω(α).                          
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.losses import Loss
 from hinge.problems import Array
 
@@ -36,6 +38,17 @@ class RegularizedRisk:
         λ.
     bias : bool
         Whether there is an offset b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge.kernels import RBF
+    >>> from hinge.losses import Logistic
+    >>> from hinge.solvers import RegularizedRisk, descend
+    >>> X = np.linspace(-1, 1, 20)[:, None]; y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> risk = RegularizedRisk(RBF(1.0)(X, X), y, Logistic(), cost=np.ones(20), strength=0.1)
+    >>> risk.regularizer, risk.bias
+    ('rkhs', True)
     """
 
     K: Array
@@ -56,6 +69,11 @@ class RegularizedRisk:
             raise ValueError(
                 f"K must be {n} × {n} and cost must have {n} values, got {self.K.shape} and {np.shape(self.cost)}"
             )
+
+    @cached_property
+    def _magnitudes(self) -> Array:
+        """|K|."""
+        return np.abs(self.K)
 
     def _argument(self, f: Array) -> Array:
         """Margin or residual, the argument of the loss."""
@@ -105,44 +123,67 @@ class RegularizedRisk:
             return alpha
         return np.sign(alpha) * np.maximum(np.abs(alpha) - step * self.strength, 0.0)
 
-    def rounding(self, alpha: Array, f: Array, offset: float) -> float:
-        """Effect of the rounding errors of f = Kα on the smooth part of the risk, to second order.   docs/math (372)"""
-        errors = (len(f) + 2) * 0.5 * np.finfo(float).eps * (np.abs(self.K) @ np.abs(alpha))
-        gradient, curvatures = self.slopes(f + offset), self.curvatures(f + offset)
-        if self.regularizer == "rkhs":
-            gradient = gradient + 0.5 * self.strength * alpha
-        elif self.regularizer == "values":
-            gradient, curvatures = gradient + 2 * self.strength * f, curvatures + 2 * self.strength
-        return float(np.abs(gradient) @ errors + 0.5 * curvatures @ errors**2)
+    def upper_bound(self, alpha: Array, f: Array, offset: float) -> float:
+        """R(α, b), given the computed f = Kα, plus a bound on its error."""
+        return self.losses(f + offset) + self.penalty(alpha, f) + self.value_error(alpha, f, offset)
+
+    def value_error(self, alpha: Array, f: Array, offset: float) -> float:
+        """Bound on the error of the computed R(α, b), to second order in the errors of f = Kα.       docs/math (372)"""
+        n, values = len(f), f + offset
+        products = self._magnitudes @ np.abs(alpha)
+        of_f = (n + 2) * UNIT_ROUNDOFF * products + 2 * UNIT_ROUNDOFF * (np.abs(f) + abs(offset) + np.abs(self.y))
+        slopes, curvatures = self.slopes(values), self.curvatures(values)
+        square, of_square = max(0.0, float(alpha @ f)), (n + 2) * UNIT_ROUNDOFF * float(np.abs(alpha) @ np.abs(f))
+        of_penalty = (n + 4) * UNIT_ROUNDOFF * self.penalty(alpha, f)
+        if self.regularizer == "values":
+            slopes, curvatures = slopes + 2 * self.strength * f, curvatures + 2 * self.strength
+        elif self.regularizer == "rkhs":
+            slopes = slopes + 0.5 * self.strength * alpha
+            of_penalty += 0.5 * self.strength * of_square
+        elif self.regularizer == "norm":
+            of_square += float(np.abs(alpha) @ of_f)
+            of_penalty += self.strength * (np.sqrt(square + of_square) - np.sqrt(max(0.0, square - of_square)))
+        of_losses = (n + 10) * UNIT_ROUNDOFF * self.losses(values)
+        return float(np.abs(slopes) @ of_f + 0.5 * curvatures @ of_f**2 + of_losses + of_penalty)
 
     def lower_bound(self, f: Array, basis: Array | None = None) -> float:
-        """Dual value at the negative derivatives θ of the losses, scaled to be feasible.             docs/math (372)
+        """Dual value at the negative derivatives θ of the losses, scaled to be feasible, minus its error.
 
         min R ≥ −Σ ψ*(−θ) − (λΩ)*(Kθ), where a free offset requires Σθ = 0. For "values", the columns of `basis` are an
-        orthonormal basis of the range of K, all of ℝⁿ by default.
+        orthonormal basis of the range of K, all of ℝⁿ by default.                                docs/math (372)
         """
-        theta = -self.slopes(f)
+        theta, n = -self.slopes(f), len(f)
+        imbalance = 0.0
         if self.bias:
             theta = _with_zero_sum(theta)
-        image = self.K @ theta
+            imbalance = abs(float(np.sum(theta))) + n * UNIT_ROUNDOFF * float(np.sum(np.abs(theta)))
+        image, size = self.K @ theta, self._magnitudes @ np.abs(theta)
+        square, square_error = max(0.0, float(theta @ image)), (2 * n + 4) * UNIT_ROUNDOFF * float(np.abs(theta) @ size)
         scale, conjugate = 1.0, 0.0
         if self.regularizer == "rkhs":
-            conjugate = 0.5 * max(0.0, float(theta @ image)) / self.strength
+            conjugate = 0.5 * (square + square_error) / self.strength
         elif self.regularizer == "norm":
-            norm = np.sqrt(max(0.0, float(theta @ image)))
+            norm = np.sqrt(square + square_error)
             scale = min(1.0, self.strength / norm) if norm > 0 else 1.0
         elif self.regularizer == "sparsity":
-            largest = float(np.max(np.abs(image), initial=0.0))
+            largest = float(np.max(np.abs(image) + (n + 2) * UNIT_ROUNDOFF * size, initial=0.0))
             scale = min(1.0, self.strength / largest) if largest > 0 else 1.0
         else:
             inside = theta if basis is None else basis.T @ theta
-            conjugate = float(inside @ inside) / (4 * self.strength)
-        theta = scale * theta
+            # a basis is orthonormal up to n rounding errors
+            conjugate = (1 + 4 * n * UNIT_ROUNDOFF) * float(inside @ inside) / (4 * self.strength)
+        theta = (scale - 2 * UNIT_ROUNDOFF if scale < 1 else 1.0) * theta
         if self.loss.form == "margin":
-            inner = self.loss.conjugate(-self.y * theta / self.cost)
-            return float(-(self.cost @ inner) - conjugate)
-        inner = self.loss.conjugate(theta / self.cost)
-        return float(self.y @ theta - self.cost @ inner - conjugate)
+            argument, linear = -self.y * theta / self.cost, np.zeros(n)
+        else:
+            argument, linear = theta / self.cost, self.y * theta
+        inner = self.cost * self.loss.conjugate(argument)
+        value = float(np.sum(linear - inner) - conjugate)
+        # θ/C and Σθ have rounding errors; |f| is the derivative of the conjugates
+        of_slopes = (4 * UNIT_ROUNDOFF * np.abs(theta)) @ (np.abs(f) + np.abs(self.y))
+        of_sum = imbalance * float(np.max(np.abs(f) + np.abs(self.y), initial=0.0))
+        of_terms = (n + 10) * UNIT_ROUNDOFF * (float(np.sum(np.abs(linear) + np.abs(inner))) + conjugate)
+        return value - float(of_slopes + of_sum + of_terms)
 
 
 def _with_zero_sum(theta: Array) -> Array:

@@ -25,7 +25,7 @@ MAX_OFFSET_STEPS = 200
 class Descent:
     """Result of gradient descent on a regularized risk.
 
-    `value` − `lower_bound` bounds the distance to the minimum.
+    `value` is an upper bound on the risk of the result, and `value` − `lower_bound` bounds its distance to the minimum.
     """
 
     coefficients: Array
@@ -108,13 +108,14 @@ class _ProximalGradient:
         n = len(risk.y)
         self.alpha, self.f, self.b = np.zeros(n), np.zeros(n), 0.0
         self.b = self._offset(self.f, 0.0)
-        self.value = self._value(self.alpha, self.f, self.b)
-        self.bound, self.length = -np.inf, 1.0
+        self.risk_value = self._value(self.alpha, self.f, self.b)
+        self.value, self.bound, self.length = self.risk_value, -np.inf, 1.0
 
     def run(self, log: RunLog) -> Status:
         risk = self.risk
         point, f_point, momentum = self.alpha, self.f, 1.0
         for iteration in range(log.max_iter + 1):
+            self.value = risk.upper_bound(self.alpha, self.f, self.b)
             self.bound = max(self.bound, risk.lower_bound(self.f + self.b))
             gap = self.value - self.bound
             status = log.record(iteration, self.value, self.bound, gap, gap, int(np.count_nonzero(self.alpha)))
@@ -127,15 +128,15 @@ class _ProximalGradient:
             alpha, f = step
             b = self._offset(f, b)
             value = self._value(alpha, f, b)
-            if value > self.value and momentum > 1.0:
+            if value > self.risk_value and momentum > 1.0:
                 point, f_point, momentum = self.alpha, self.f, 1.0  # restart without momentum
                 continue
             next_momentum = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
             weight = (momentum - 1) / next_momentum
             point, f_point = alpha + weight * (alpha - self.alpha), f + weight * (f - self.f)
             momentum = next_momentum
-            if value <= self.value:
-                self.alpha, self.f, self.b, self.value = alpha, f, b, value
+            if value <= self.risk_value:
+                self.alpha, self.f, self.b, self.risk_value = alpha, f, b, value
         return Status.MAX_ITER
 
     def _step(self, point: Array, f_point: Array, b: float) -> tuple[Array, Array] | None:

@@ -22,8 +22,8 @@ class RiskNewton:
 
     With K = UΛUᵀ, B = U and Ω = ‖v‖² for "values", and B = UΛ^½ and Ω = ½‖v‖² for "rkhs". In the coefficients α the
     condition number of Ω is that of K² or of K; in v it is 1. Eigenvalues below n ε times the largest are rounding
-    errors of K and count as zero. If K is nearly singular, the coefficients are large. The lower bound is reduced by
-    the rounding errors of Kα, which then limit the gap.
+    errors of K and count as zero. If K is nearly singular, the coefficients are large, and the rounding errors of Kα,
+    which the upper bound includes, limit the gap.
     """
 
     def __init__(self, risk: RegularizedRisk) -> None:
@@ -47,8 +47,8 @@ class RiskNewton:
         for iteration in range(log.max_iter + 1):
             self.alpha = self.U @ (self.to_alpha * self.v)
             self.f = self.risk.K @ self.alpha
-            self.value = self.risk.losses(self.f + self.b) + self.risk.penalty(self.alpha, self.f)
-            self.bound = max(self.bound, self._lower_bound() - self.risk.rounding(self.alpha, self.f, self.b))
+            self.value = self.risk.upper_bound(self.alpha, self.f, self.b)
+            self.bound = max(self.bound, self._lower_bound())
             gap = self.value - self.bound
             status = log.record(iteration, self.value, self.bound, gap, gap, int(np.count_nonzero(self.alpha)))
             if status is not None:
@@ -111,7 +111,7 @@ class FixedRate:
         risk, initial = self.risk, self.value
         for iteration in range(log.max_iter + 1):
             with np.errstate(over="ignore", invalid="ignore"):
-                self.value = risk.losses(self.f + self.b) + risk.penalty(self.alpha, self.f)
+                self.value = risk.upper_bound(self.alpha, self.f, self.b)
             if not self.value <= self.MAX_GROWTH * max(initial, np.finfo(float).tiny):
                 return Status.NUMERICAL
             self.bound = max(self.bound, risk.lower_bound(self.f + self.b))

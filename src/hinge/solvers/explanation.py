@@ -46,6 +46,15 @@ class Explanation:
         Expected time of `fit`, extrapolated from fits to at most 500 of the samples; None if it was not measured.
     alternative : str
         The estimator to use instead, with the reason; empty without a better one.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> explanation = hinge.solvers.explain(hinge.SVC(), X, y, measure=False)
+    >>> explanation.n, explanation.problems, explanation.solver
+    (60, 1, 'working_set')
     """
 
     solver: str
@@ -226,6 +235,14 @@ def explain(
     -------
     Explanation
         `str` of it is the text of the explanation.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> hinge.solvers.explain(hinge.SVC(tol=1e-9), X, y, measure=False).solver
+    'interior_point'
     """
     explained = getattr(estimator, "_explain", None)
     if explained is None:

@@ -1,4 +1,4 @@
-// sparse_rows.hpp: samples as lists of the features in which they differ from a shift, for products with panels.
+// rows.hpp: samples as lists of the features in which they differ from a shift, for products with panels.
 //
 // For CSR samples the shift is 0.  In dense samples most features often have one frequent value (zeros of an image, 0/1
 // columns).  Distances do not change if that value is subtracted, and a product then costs only the remaining values.

@@ -1,4 +1,4 @@
-// sparse_ops.hpp: operations of one CSR row and a dense vector.
+// operations.hpp: operations of one CSR row and a dense vector.
 // Terms are added in the order of the features.  A term is exactly 0 where the vector is 0, so the result is the sum
 // over the common nonzeros of two rows, and bit-identical if the roles of the rows are exchanged.  Cost: the nonzeros
 // of the row.
@@ -32,13 +32,15 @@ double sparse_dot(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   return sum;
 }
 
-// Σ overlap(a, b) with |a - b| = |a| + |b| - 2 overlap(a, b): min(|a|, |b|) if the signs agree, else 0.
+// overlap(a, b) with |a - b| = |a| + |b| - 2 overlap(a, b): min(|a|, |b|) if the signs agree, else 0.
+inline double overlap(double a, double b) { return std::max(0.0, std::min(a, b)) - std::min(0.0, std::max(a, b)); }
+
+// Σ overlap(a, b) over the features.
 template <class T, class I, class D>
 double sparse_overlap(const Csr<T, I>& csr, std::size_t j, const D* dense) {
   double sum = 0;
   for (I k = csr.start[j]; k < csr.start[j + 1]; ++k) {
-    const double a = csr.values[k], b = dense[csr.index[k]];
-    sum += std::max(0.0, std::min(a, b)) - std::min(0.0, std::max(a, b));
+    sum += overlap(csr.values[k], dense[csr.index[k]]);
   }
   return sum;
 }

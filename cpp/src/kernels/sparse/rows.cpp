@@ -1,5 +1,5 @@
-// sparse_rows.cpp: see sparse_rows.hpp.
-#include "kernels/sparse_rows.hpp"
+// rows.cpp: see rows.hpp.
+#include "kernels/sparse/rows.hpp"
 
 #include <algorithm>
 

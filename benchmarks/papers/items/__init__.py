@@ -1,0 +1,1 @@
+"""Comparisons of each method with an independent computation: generators of (method, difference) for one data set."""

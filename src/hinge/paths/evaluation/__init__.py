@@ -1,0 +1,1 @@
+"""Evaluation of paths at arrays of values, weights of features, and tables."""
