@@ -67,6 +67,7 @@ ESTIMATORS = Classes.of_modules(
             "TransductiveSVC",
         ),
         "hinge.recipes": ("SlidingSVC", "SlidingSVR", "HeteroscedasticSVR"),
+        "hinge.selection": ("SVCCV", "SVRCV", "LinearSVCCV", "LinearSVRCV"),
     }
 )
 
