@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
-from hinge.estimators.common.report import rollback
+from hinge.estimators.common.report import MAX_LATE_SAMPLES, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Rule
-from hinge.estimators.common.training import MAX_LATE_SAMPLES, Settings, Subproblem, resolve_loss, train
+from hinge.estimators.common.training import Settings, Subproblem, resolve_loss, train
 from hinge.estimators.common.validation import TrainingData, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking

@@ -151,6 +151,10 @@ class Solver(SolverOptions, ABC):
         """The kernel access that the solver uses instead of `access`, such as a factor LLᵀ (`capabilities.factor`)."""
         return access
 
+    def without_polishing(self) -> Self:
+        """This solver without an exact solution of the active-set equations, for intermediate results."""
+        return self
+
     def stages(self) -> list[Self]:
         """The solvers of the rounds in which estimators refine a factor. By default there is one round."""
         return [self]

@@ -113,6 +113,12 @@ class CrossValidatedEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         reasons = (f"every candidate of the grid is a {type(template).__name__}; {limit}", *explanation.reasons)
         return replace(explanation, reasons=reasons)
 
+    def _check_loaded(self) -> None:
+        """Raise a ValueError if the result that was read from a file belongs to another kind of estimator."""
+        best, expected = self.result_.best_estimator_, type(self._template())
+        if type(best) is not expected:
+            raise ValueError(f"best_estimator_ must be a {expected.__name__}, but it is a {type(best).__name__}")
+
     # ---- result -------------------------------------------------------------------------------------------------
 
     def _found(self, name: str) -> GridResult:
