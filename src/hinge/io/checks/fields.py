@@ -57,7 +57,7 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int | str, ..
     if len(shape) != len(expected):
         raise ValueError(f"{name} has {len(shape)} dimensions, but it must have {len(expected)}")
     for actual, size in zip(shape, expected, strict=True):
-        if sizes.get(size, size) == actual >= 0:  # type: ignore[call-overload]
+        if (sizes[size] if size in sizes else size) == actual >= 0:
             continue
         known = _size(size, sizes)
         if known is None:
@@ -212,7 +212,7 @@ class Shape:
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError unless `value` is such a tuple."""
-        if type(value) is not tuple or set(map(type, value)) != {int} or min(value) < 0:
+        if type(value) is not tuple or set(map(type, value)) - {int} or min(value, default=0) < 0:
             raise _expected(name, value, "a tuple of sizes")
         check_shape(name, value, self.shape, sizes)
 
