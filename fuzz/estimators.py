@@ -24,8 +24,8 @@ from hinge.paths import PathError
 ESTIMATORS = (
     "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR", "LinearOneClassSVM", "LowRankSVC", "LPSVC",
     "LPSVR", "IncrementalSVC", "IncrementalSVR", "IncrementalOneClassSVM", "OnlineSVC", "OnlineNuSVC", "OnlineSVR",
-    "OnlineNoveltyDetector", "RankingSVM", "TransductiveSVC", "ParzenClassifier", "RegularizationNetwork", "SemiparametricSVC",
-    "SemiparametricSVR",
+    "OnlineNoveltyDetector", "RankingSVM", "TransductiveSVC", "ParzenClassifier", "RegularizationNetwork",
+    "SemiparametricSVC", "SemiparametricSVR",
 )  # fmt: skip
 PATHS = (
     "regularization_path", "approximate_path", "one_vs_one_paths", "quadratic_loss_path", "epsilon_path", "nu_path",
