@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 #: Values of the named sizes.
-Sizes = dict[str, int]
+Sizes = dict[Any, int]
 
 #: Kinds of arrays of labels and names.
 LABELS = "biufUSO"
@@ -57,7 +57,7 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int | str, ..
     if len(shape) != len(expected):
         raise ValueError(f"{name} has {len(shape)} dimensions, but it must have {len(expected)}")
     for actual, size in zip(shape, expected, strict=True):
-        if (sizes[size] if size in sizes else size) == actual >= 0:
+        if sizes.get(size, size) == actual >= 0:
             continue
         known = _size(size, sizes)
         if known is None:
