@@ -4,7 +4,8 @@
 
 FOLDER contains `examples` of the sources of scikit-learn. An example agrees if both runs succeed and print the same
 text, up to numbers that differ by less than `TOLERANCE` and to times. Examples that need data from the network or
-packages that are not installed fail in both runs and are listed as not available.
+packages that are not installed fail in both runs and are listed as not available. With names, `--save` replaces the
+lines of these examples in the table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 #: Relative difference of printed numbers that counts as equal: scikit-learn prints results with two to four digits.
 TOLERANCE = 0.02
 #: Seconds after which a run is ended.
-TIME_LIMIT = 300
+TIME_LIMIT = 900
 
 USES_SVM = re.compile(r"\b(?:Linear|Nu)?SV[CR]\(|\bOneClassSVM\(|\bsvm\.")
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.?\d+)(?:[eE][-+]?\d+)?")
@@ -71,7 +72,10 @@ def main() -> int:
         path for path in sorted(arguments.folder.rglob("plot_*.py"))
         if USES_SVM.search(path.read_text()) and (not arguments.names or any(n in path.name for n in arguments.names))
     ]  # fmt: skip
-    lines, counts = [], {"same": 0, "different": 0, "not available": 0}
+    saved = Path(__file__).with_suffix(".txt")
+    lines: dict[str, str] = {}
+    if arguments.names and saved.exists():
+        lines = {line.split()[0]: line for line in saved.read_text().splitlines()[2:]}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for script in scripts:
             (code, before), (patched_code, after) = pool.map(run, (script, script), (False, True))
@@ -82,16 +86,17 @@ def main() -> int:
             else:
                 remark = agree(before, after)
                 outcome = "different" if remark else "same"
-            counts[outcome] += 1
             name = script.relative_to(arguments.folder).as_posix()
-            lines.append(f"{name:70s} {outcome:14s} {remark}".rstrip())
-            print(lines[-1], flush=True)
+            lines[name] = f"{name:70s} {outcome:14s} {remark}".rstrip()
+            print(lines[name], flush=True)
+    outcomes = ("same", "different", "not available")
+    counts = {outcome: sum(line[71:].startswith(outcome) for line in lines.values()) for outcome in outcomes}
     total = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     release = version("scikit-learn")
-    head = f"{len(scripts)} gallery examples, scikit-learn {release} installed, {date.today()}: {total}"
+    head = f"{len(lines)} gallery examples, scikit-learn {release} installed, {date.today()}: {total}"
     print(head)
     if arguments.save:
-        Path(__file__).with_suffix(".txt").write_text("\n".join([head, "", *lines]) + "\n")
+        saved.write_text("\n".join([head, "", *(lines[name] for name in sorted(lines))]) + "\n")
     return int(counts["different"] > 0)
 
 

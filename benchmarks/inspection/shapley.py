@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import hinge
 from hinge.inspection import shapley_values
+from hinge.kernels import RBF, Laplacian, Polynomial
 
 
 def additivity(values: np.ndarray, base: float, predicted: np.ndarray) -> float:
@@ -61,8 +62,14 @@ def main() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 784))
     y = X[:, 0] + X[:, 1] * X[:, 2]
-    for name, gamma in (("gamma='scale'", "scale"), ("gamma=0.05, about 40 times larger", 0.05)):
-        model = hinge.SVR(C=10.0, epsilon=0.0, gamma=gamma).fit(X, y)
+    cases = {
+        "RBF, gamma='scale'": RBF(1 / X.shape[1] / X.var()),
+        "RBF, gamma=0.05, about 40 times larger": RBF(0.05),
+        "Laplacian, gamma=1/784": Laplacian(1 / 784),
+        "polynomial of degree 3": Polynomial(3, 1 / 784, 1.0),
+    }
+    for name, kernel in cases.items():
+        model = hinge.SVR(C=10.0, epsilon=0.0, kernel=kernel).fit(X, y)
         start = time.perf_counter()
         found = shapley_values(model, X[:10], X[100:200], n_jobs=2)
         lines += [

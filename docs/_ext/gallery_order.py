@@ -3,7 +3,7 @@
 from pathlib import Path
 
 FIRST = "plot_decision_boundary.py"
-SECTIONS = ("tutorials", "concepts")
+SECTIONS = ("tutorials", "concepts", "reproduced")
 
 
 class ExampleOrder:

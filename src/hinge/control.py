@@ -111,11 +111,15 @@ class RunControl:
         limit = time.monotonic() + max_time
         return self._derived(limit if self.deadline is None else min(limit, self.deadline), self.callback)
 
-    def reserving(self, seconds: float) -> RunControl:
-        """The control of a part of this run that leaves `seconds` before the deadline to the rest of the run."""
+    def reserving(self, seconds: float, max_share: float = 1.0) -> RunControl:
+        """The control of a part of this run that leaves `seconds` before the deadline to the rest of the run.
+
+        At most the share `max_share` of the remaining time is reserved.
+        """
         if self.deadline is None or seconds <= 0:
             return self
-        return self._derived(self.deadline - seconds, self.callback)
+        reserved = min(seconds, max_share * max(0.0, self.deadline - time.monotonic()))
+        return self._derived(self.deadline - reserved, self.callback)
 
     # ---- progress ---------------------------------------------------------------------------------------------
 

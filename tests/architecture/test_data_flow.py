@@ -17,7 +17,7 @@ LIMITS = {
     "LinearSVC.fit": (90, 12, 40),
     "regularization_path": (110, 12, 45),
     "SVC.predict": (12, 5, 6),
-    "load": (360, 15, 125),  # 110 of them check the attributes
+    "load": (250, 15, 125),
 }
 
 

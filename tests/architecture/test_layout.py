@@ -18,13 +18,10 @@ LONG_FILES = {
     "cpp/src/smo/smo.cpp": "one class: the steps of the main loop share its arrays",
     "cpp/src/working_set/working_set.cpp": "one class: the steps of the outer loop share its arrays",
     "src/hinge/cli/catalog.py": "a table of all commands and their options",
-    "src/hinge/problems/certificate.py": "bounds of problem (1) for quadratic and other terms",
-    "src/hinge/estimators/common/training.py": "solution and certification of the subproblems of one fit",
     "src/hinge/estimators/kernel/classification.py": "base classes of kernel classifiers, parameters of SVC",
     "src/hinge/estimators/online/classification.py": "two estimators; docstrings and constructors of 15 parameters",
     "src/hinge/paths/regularization.py": "five path functions with documented parameters",
     "tests/reference/exact/models.py": "the convex programs of all estimators",
-    "src/hinge/problems/linear.py": "a linear problem, its conversions and its certificate",
 }
 
 

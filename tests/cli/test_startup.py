@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module, util
 
+import numpy as np
 import pytest
 
 from hinge.cli import startup
@@ -162,3 +163,31 @@ def test_hidden_package_seems_not_to_be_installed_until_the_end_of_the_block(mon
 def test_library_does_not_change_the_import_system(run, classes):
     assert run("train", classes[0], "-o", "m.hinge").code == 0
     assert startup._finder not in sys.meta_path
+
+
+def test_data_are_read_while_the_estimators_are_imported(classes, tmp_path):
+    """The messages and results are those of reading at the usual place."""
+    from hinge.cli.datafile import start_reading
+    from hinge.cli.parser import parse
+
+    name, X, y = classes
+    arguments = parse(["train", str(tmp_path / name), "-o", "m.hinge"])
+    start_reading(arguments)
+    rows, values = arguments.early_reading.result()
+    np.testing.assert_array_equal(values, X)
+    np.testing.assert_array_equal(rows.column("label"), y)
+    (tmp_path / "damaged.svm").write_text("1 1:2\n1 2:x\n")
+    for words, is_early in (
+        (["damaged.svm"], True),
+        (["damaged.svm", "--memory", "1MB"], False),
+        (["damaged.svm", "--format", "csv"], False),
+        (["missing.svm"], False),
+        (["-"], False),
+    ):
+        file, *rest = words
+        arguments = parse(["train", file if file == "-" else str(tmp_path / file), *rest, "-o", "m.hinge"])
+        start_reading(arguments)
+        assert hasattr(arguments, "early_reading") == is_early
+        if is_early:
+            with pytest.raises(ValueError, match=r"damaged.svm, line 2"):
+                arguments.early_reading.result()

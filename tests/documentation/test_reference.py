@@ -48,7 +48,7 @@ def test_every_public_name_has_an_example():
     assert not missing
 
 
-@pytest.mark.parametrize("name", source_modules())
+@pytest.mark.parametrize("name", sorted(source_modules()))
 def test_examples_are_correct(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)

@@ -68,3 +68,18 @@ def test_kernel_values_that_overflow_in_single_precision_are_rejected(estimator)
         model.fit(X, np.arange(20) % 2)
     model.fit(X.astype(np.float64), np.arange(20) % 2)
     assert np.isfinite(model.decision_function(X.astype(np.float64))).all()
+
+
+def test_ranking_ends_if_the_primal_and_the_dual_point_agree_before_the_gap_is_small():
+    """The gap of the pair (w, α) is exactly zero, that of α alone is not: the smoothed kink becomes narrower."""
+    (status,) = output_of(
+        """
+        import scipy.sparse as sp
+        from hinge import RankingSVM
+        X = [-768.5604808920679, 0.0, -653.8228576025244, 127.63750257691628, 255.04536487409362]
+        X = sp.csr_matrix([*X, -768.5604808920679, 0.0, 0.0, 25.717435390497034, 255.04536487409362]).T
+        y = [0, 2, 0, 1, 1, 0, 0, 1, 2, 2]
+        print(int(RankingSVM(C=952320.0, tol=3.0156360148669846e-07, weighting="gain").fit(X, y).status_))
+        """
+    )
+    assert Status(int(status)) in (Status.SOLVED, Status.NUMERICAL)

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import hinge
-from hinge.estimators.semiparametric.functions import additive_model
+from hinge.estimators.semiparametric.functions import function_values
 from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid
-from hinge.model import DictionaryModel, LinearModel, PartlyLinearModel
+from hinge.model import DictionaryModel, KernelModel, LinearModel
 
 #: Parameters of every estimator that predicts.
 PARAMETERS = {
@@ -32,8 +32,8 @@ PARAMETERS = {
     "LPSVR": dict(C=2.0, epsilon=0.01),
     "LowRankSVC": dict(n_basis=5),
     "RankingSVM": dict(C=2.0),
-    "SemiparametricSVC": dict(C=2.0),
-    "SemiparametricSVR": dict(C=2.0, epsilon=0.01),
+    "SemiparametricSVC": dict(C=2.0, functions="linear"),
+    "SemiparametricSVR": dict(C=2.0, epsilon=0.01, functions="linear"),
     "RegularizationNetwork": dict(C=2.0, epsilon=0.01, functions="linear"),
     "TransductiveSVC": dict(C=2.0),
     "OnlineSVC": dict(),
@@ -127,6 +127,8 @@ def cases(draw, name):
         options["kernel"] = draw(st.sampled_from(allowed))
     if name in ("SVC", "NuSVC", "IncrementalSVC"):
         options |= draw(st.sampled_from(({"decision_function_shape": "ovo"}, {}, {"break_ties": True})))
+    if "functions" in options:
+        options["functions"] = draw(st.sampled_from(("constant", "linear", "quadratic")))
     y = targets(name, n, n_classes, draw(st.sampled_from(LABELS)))
     estimator, scaler = getattr(hinge, name)(**options), draw(st.sampled_from(SCALERS))
     model = estimator if scaler is None else make_pipeline(scaler, estimator)
@@ -171,8 +173,27 @@ def fitted_functions(estimator):
     if hasattr(estimator, "_learner"):
         return estimator._learner.model()
     if hasattr(estimator, "function_coef_"):
-        return additive_model(estimator)
+        return WithFunctions(estimator.model_, estimator.functions, estimator.function_coef_)
     return estimator._model() if hasattr(estimator, "coef_") and hasattr(estimator, "_model") else estimator.model_
+
+
+@dataclass(frozen=True)
+class WithFunctions:
+    """A kernel expansion and functions with coefficients."""
+
+    expansion: KernelModel
+    functions: str
+    coef: np.ndarray
+
+    @property
+    def intercept(self):
+        return self.expansion.intercept
+
+    def values(self, X):
+        return function_values(self.functions, X, self.expansion.kernel)
+
+    def decide(self, X):
+        return self.expansion.decide(X) + self.values(X) @ self.coef.T
 
 
 def magnitude(model, X):
@@ -181,8 +202,8 @@ def magnitude(model, X):
     if isinstance(model, DictionaryModel):
         parts = (magnitude(part, X) for part in model.parts if len(part.coefficients))
         return sum(parts, np.tile(intercept, (len(X), 1)))
-    if isinstance(model, PartlyLinearModel):
-        return magnitude(model.expansion, X) + magnitude(model.linear, X)
+    if isinstance(model, WithFunctions):
+        return magnitude(model.expansion, X) + np.abs(model.values(X)) @ np.abs(model.coef).T
     if isinstance(model, LinearModel):
         return np.abs(X) @ np.abs(model.weights).T + intercept
     if len(model.coefficients) == 0:

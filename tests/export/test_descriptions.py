@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -105,6 +104,11 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"'precomputed' cannot be exported.*Train with a named kernel"):
             export(fitted(estimator, X @ X.T, Y))
 
+    @pytest.mark.parametrize("cls", [hinge.SemiparametricSVC, hinge.SemiparametricSVR, hinge.RegularizationNetwork])
+    def test_python_functions_without_penalty_cannot_be_exported(self, export, cls):
+        with pytest.raises(TypeError, match=r"functions=.*is a Python function and cannot be exported: train with"):
+            export(fitted(cls(functions=np.cos), X, Y))
+
     def test_unknown_steps_are_named(self, export):
         with pytest.raises(TypeError, match=r"step 'polynomialfeatures' .* known steps are StandardScaler"):
             export(fitted(make_pipeline(PolynomialFeatures(), hinge.SVC()), X, Y))
@@ -152,42 +156,3 @@ def test_a_missing_package_is_named_with_the_remedy(package, call):
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"ImportError: {call.partition('(')[0]} needs the package {package}" in result.stderr
     assert "pip install" in result.stderr
-
-
-def calibrated(n_classes, method, estimator):
-    y = np.array(["a", "b", "ž"])[np.arange(len(X)) % n_classes]
-    shifted = X + 2.0 * (np.arange(len(X)) % n_classes)[:, None]
-    inner = make_pipeline(StandardScaler(), estimator)
-    return fitted(CalibratedClassifierCV(inner, method=method, cv=3, ensemble=False), shifted, y)
-
-
-@pytest.fixture(params=[(2, "sigmoid"), (3, "sigmoid"), (2, "temperature"), (3, "temperature")], ids=str)
-def calibrated_model(request):
-    return calibrated(*request.param, hinge.SVC(C=2.0))
-
-
-class TestProbabilities:
-    T = RNG.normal(scale=3.0, size=(30, 3))
-
-    def test_graphs_have_probabilities(self, calibrated_model):
-        onnxruntime = pytest.importorskip("onnxruntime")
-        session = onnxruntime.InferenceSession(to_onnx(calibrated_model).SerializeToString())
-        label, probabilities = session.run(["label", "probabilities"], {"X": self.T})
-        assert np.allclose(probabilities, calibrated_model.predict_proba(self.T), rtol=1e-12, atol=1e-15)
-        assert np.array_equal(label, calibrated_model.predict(self.T))
-
-    def test_programs_have_probabilities(self, calibrated_model, tmp_path):
-        from export.test_c_source import COMPILER, run
-
-        if COMPILER is None:
-            pytest.skip("no C compiler")
-        rows = run(tmp_path, calibrated_model, self.T)
-        expected = calibrated_model.predict_proba(self.T)
-        probabilities = np.array([row[-expected.shape[1] :] for row in rows], dtype=float)
-        assert np.allclose(probabilities, expected, rtol=1e-12, atol=1e-15)
-        assert [row[0] for row in rows] == calibrated_model.predict(self.T).tolist()
-
-    def test_frozen_estimators_are_exported(self):
-        model = fitted(hinge.LinearSVC(), X, Y)
-        frozen = fitted(CalibratedClassifierCV(FrozenEstimator(model), ensemble=False), X, Y)
-        assert describe(frozen).calibration is not None

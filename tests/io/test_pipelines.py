@@ -9,10 +9,12 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import (
     RFE,
+    RFECV,
     SelectFdr,
     SelectFromModel,
     SelectKBest,
     SelectPercentile,
+    SequentialFeatureSelector,
     VarianceThreshold,
     f_classif,
     mutual_info_classif,
@@ -54,6 +56,8 @@ NUMERIC = [
     FunctionTransformer(), PCA(2), PCA(0.9), TruncatedSVD(2, random_state=0), VarianceThreshold(1e-6),
     SelectKBest(k=2), SelectKBest(mutual_info_classif, k=1), SelectPercentile(f_classif), SelectFdr(),
     SelectFromModel(hinge.LinearSVC()), RFE(hinge.LinearSVC(), n_features_to_select=2), SimpleImputer(),
+    SelectFromModel(hinge.LinearSVC(penalty="l1")), RFECV(hinge.LinearSVC(), cv=3),
+    SequentialFeatureSelector(hinge.LinearSVC(), n_features_to_select=2, cv=3),
     SimpleImputer(strategy="median", add_indicator=True), KNNImputer(), KNNImputer(add_indicator=True),
     FeatureUnion([("pca", PCA(1)), ("scaled", StandardScaler())]),
     ColumnTransformer([("scaled", StandardScaler(), [0, 2]), ("same", "passthrough", slice(1, 2))]),
@@ -271,3 +275,26 @@ def test_every_known_class_is_saved_by_some_test():
     others |= {"MissingIndicator"}  # part of SimpleImputer(add_indicator=True)
     siblings = {name for name in STEPS if re.match("SelectF|Generic", name)}  # they share the code of SelectKBest
     assert set(STEPS) - siblings == (tested | others) - siblings
+
+
+SEARCHES = [
+    hinge.SVCCV(Cs=2, gammas=2, cv=3), hinge.SVCCV(Cs=2, gammas=2, cv=3, probability=True),
+    hinge.SVRCV(Cs=2, gammas=2, cv=3), hinge.LinearSVCCV(Cs=2, cv=3), hinge.LinearSVRCV(Cs=2, cv=3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=name_of)
+def test_estimators_that_choose_their_parameters_are_saved_in_pipelines(search, tmp_path):
+    X, y = samples()
+    regression = "SVR" in type(search).__name__
+    model = make_pipeline(StandardScaler(), search).fit(X, X[:, 0] if regression else y)
+    hinge.save(model, tmp_path / "model.hinge")
+    loaded = hinge.load(tmp_path / "model.hinge")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded[-1].best_params_ == model[-1].best_params_
+    assert str(loaded[-1].best_score_) == str(model[-1].best_score_)
+    np.testing.assert_array_equal(
+        loaded[-1].cv_results_["mean_test_score"], model[-1].cv_results_["mean_test_score"]
+    )
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

@@ -94,5 +94,6 @@ def test_an_accurate_product_ends_before_its_deadline(kernel):
     with pytest.raises(TimeoutError):
         access.accurate_matvec(v, deadline=time.monotonic() + 0.02)
     assert time.process_time() - began <= 0.3  # the whole product takes longer
-    complete, _ = access.accurate_matvec(v, deadline=time.monotonic() + 600)
-    np.testing.assert_allclose(complete, access.matvec(v), rtol=1e-9)
+    few = open_access(kernel, X[:300])
+    complete, _ = few.accurate_matvec(v[:300], deadline=time.monotonic() + 600)
+    np.testing.assert_allclose(complete, few.matvec(v[:300]), rtol=1e-9)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +83,10 @@ def test_a_registered_margin_loss_is_available_to_all_classifiers(registered):
     assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(linear.coef_, kernel.coef_, atol=1e-4)
     assert hinge.OnlineSVC(loss="soft_hinge", gamma=1.0).fit(X, y).score(X, y) > 0.7
+    search = hinge.SVCCV(Cs=[0.1], gammas=[0.3], loss="soft_hinge").fit(X, y)
+    assert search.best_estimator_.certificate_ == hinge.SVC(C=0.1, gamma=0.3, loss="soft_hinge").fit(X, y).certificate_
+    assert hinge.LinearSVCCV(Cs=[0.1, 1.0], loss="soft_hinge").fit(X, y).score(X, y) > 0.7
+    assert hinge.SemiparametricSVC(loss="soft_hinge").fit(X, y).score(X, y) > 0.7
     ranking = hinge.RankingSVM(C=0.01, loss="soft_hinge").fit(X[:40], y[:40])
     assert ranking.status_ is hinge.Status.SOLVED
     path = hinge.quadratic_loss_path(X, y, loss="soft_hinge", gamma=0.3, lambda_min=0.1)
@@ -94,6 +100,47 @@ def test_a_registered_residual_loss_is_available_to_all_regressors(registered):
     linear = hinge.LinearSVR(loss="soft_tube", epsilon=0.2, tol=1e-8).fit(X, y)
     assert kernel.certificate_.primal == pytest.approx(linear.certificate_.primal, rel=1e-6)
     assert hinge.OnlineSVR(loss="soft_tube", epsilon=0.2, gamma=1.0).fit(X, y).score(X, y) > 0.3
+    search = hinge.SVRCV(Cs=[1.0], gammas=[0.3], epsilons=0.2, loss="soft_tube").fit(X, y)
+    assert search.best_estimator_.loss == "soft_tube"
+    assert search.score(X, y) > 0.3
+    assert hinge.LinearSVRCV(Cs=[0.1, 1.0], epsilons=0.2, loss="soft_tube").fit(X, y).score(X, y) > 0.3
+    assert hinge.SemiparametricSVR(loss="soft_tube", epsilon=0.2).fit(X, y).score(X, y) > 0.3
+
+
+#: The rows of the table in docs/guide/losses.md: the losses that each estimator accepts.
+ACCEPTED = {
+    "all": ("SVC", "SVCCV", "SemiparametricSVC", "SVR", "SVRCV", "SemiparametricSVR", "RegularizationNetwork",
+            "RankingSVM"),
+    "quadratic": ("LinearSVC", "LinearSVCCV", "LinearSVR", "LinearSVRCV", "OnlineSVC", "OnlineSVR"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("losses_", "name"), [(kind, name) for kind, names in ACCEPTED.items() for name in names])
+def test_every_estimator_accepts_the_losses_of_its_row_in_the_guide(losses_, name):
+    estimator = getattr(hinge, name)
+    form = "residual" if "SVR" in name or name == "RegularizationNetwork" else "margin"
+    accepted = set(loss_names(form, quadratic=True)) if losses_ == "quadratic" else set(loss_names(form))
+    extra = {"logistic", "exponential"} if name == "OnlineSVC" else set()
+    X, labels, targets = samples(24)
+    y = (labels > 0).astype(int) if name == "RankingSVM" else labels if form == "margin" else targets
+    grids = {"Cs": [1.0]} if name.endswith("CV") else {}
+    for loss in loss_names(form):
+        model = estimator(loss=loss, **grids)
+        if loss in accepted | extra:
+            model.fit(X, y)
+        else:
+            with pytest.raises(ValueError, match="loss"):
+                model.fit(X, y)
+
+
+def test_the_table_of_the_guide_lists_every_estimator_with_a_loss():
+    guide = (Path(__file__).parents[2] / "docs/guide/losses.md").read_text("utf-8")
+    table = guide.partition("## Which estimators accept which losses")[2].partition("\n## ")[0]
+    listed = {name for names in ACCEPTED.values() for name in names}
+    assert {name for name in listed if f"`{name}`" not in table} == set()
+    having = {name for name in hinge.__all__ if "loss" in inspect.signature(getattr(hinge, name).__init__).parameters
+              and hasattr(getattr(hinge, name), "fit")}  # fmt: skip
+    assert having == listed
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])

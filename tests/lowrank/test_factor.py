@@ -170,16 +170,6 @@ def test_access_agrees_with_the_matrix():
     np.testing.assert_allclose(access.gram.diagonal(), np.diagonal(matrix), atol=1e-12)
 
 
-def test_error_bound_is_valid():
-    """docs/math (353)"""
-    X, rng = samples(100), np.random.default_rng(5)
-    factor = SGMA(rank=10, tol=0).fit(RBF(0.5), X)
-    residual = RBF(0.5)(X) - factor.L @ factor.L.T
-    for _ in range(20):
-        beta = rng.normal(size=100) * (rng.random(100) < 0.5)
-        assert beta @ residual @ beta <= factor.error_bound(beta) * (1 + 1e-12)
-
-
 @pytest.mark.parametrize(
     ("method", "error"),
     [

@@ -246,9 +246,6 @@ def test_index_sets_agree_with_alpha():
         assert np.all(alpha[inside] == C)
         assert np.all((alpha[margin] >= 0) & (alpha[margin] <= C))
         assert sorted([*outside, *margin, *inside]) == list(range(len(y)))
-    sizes = path.pieces.index_set_sizes(path.parametric.size)
-    assert np.all(sizes.sum(axis=1) == len(y))
-    np.testing.assert_array_equal(sizes[:, 2], np.diff(path.pieces.offset))
 
 
 def test_limits_keep_the_computed_part_of_the_path():

@@ -54,6 +54,8 @@ def test_infinite_and_empty_intervals():
     model = AdaptiveIntervals(hinge.IncrementalSVR(), alpha=0.9, rate=5.0).fit(X[:20], y[:20])
     history = model.partial_fit(X[20:], y[20:]).history_
     assert IntervalDisplay.from_history(history).coverage_ == history.covered.mean()
+    with pytest.raises(TypeError, match="from_history"):
+        IntervalDisplay.from_estimator(model, X, y)
     with pytest.raises(ValueError, match="one level"):
         IntervalDisplay.from_intervals(np.arange(3), np.zeros((3, 2, 2)))
     with pytest.raises(ValueError, match="y has 2 values"):

@@ -104,3 +104,40 @@ def test_weights_are_labelled_with_the_names_of_the_features(data):
         PathDisplay.from_weights(hinge.one_vs_one_paths(X, np.arange(60) % 3, kernel="linear", C_max=0.1))
     with pytest.raises(AttributeError, match="kernel='linear'"):
         PathDisplay.from_weights(hinge.regularization_path(X, data[1], C_max=0.1))
+
+
+@pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
+def test_index_sets_of_every_task(data, task):
+    X, y = data
+    kinds = {
+        "classification": lambda: hinge.regularization_path(X, y, gamma=1.0),
+        "regression": lambda: hinge.epsilon_path(X, X[:, 0] + 0.1 * y, gamma=1.0),
+        "one_class": lambda: hinge.nu_path(X, task="one_class", gamma=1.0),
+    }
+    path = kinds[task]()
+    display = PathDisplay.from_index_sets(path)
+    edges = display.lines_[0].get_xdata()
+    for k in np.linspace(0, len(edges) - 2, 9).astype(int):
+        if edges[k + 1] > edges[k]:
+            sizes = [len(indices) for indices in path.index_sets(0.5 * (edges[k] + edges[k + 1]))]
+            assert [line.get_ydata()[k] for line in display.lines_] == sizes
+    words = {"classification": "margin", "regression": "tube", "one_class": "region"}
+    assert words[task] in display.lines_[0].get_label()
+
+
+@pytest.mark.parametrize("kind", ["coefficients", "index_sets"])
+def test_legends_are_outside_of_the_axes(data, kind):
+    path = hinge.regularization_path(*data, gamma=1.0)
+    display = getattr(PathDisplay, f"from_{kind}")(path)
+    display.figure_.canvas.draw()
+    legend, axes = display.ax_.get_legend().get_window_extent(), display.ax_.get_window_extent()
+    assert legend.x0 >= axes.x1 or legend.y0 >= axes.y1
+    assert legend.x1 <= display.figure_.bbox.x1 + 1
+
+
+def test_thinned_curves_are_stated(data, monkeypatch):
+    path = hinge.regularization_path(*data, gamma=1.0)
+    count = len(path.breakpoints)
+    assert f"{count} breakpoints" in PathDisplay.from_coefficients(path).ax_.get_title(loc="left")
+    monkeypatch.setattr("hinge.plotting.paths.MAX_KNOTS", 20)
+    assert f"20 of {count} breakpoints drawn" in PathDisplay.from_coefficients(path).ax_.get_title(loc="left")

@@ -126,6 +126,19 @@ class TestBounds:
         assert found.dual <= 1.0
         assert certify(problem, np.full(2, -0.8), np.zeros(1)).primal == np.inf
 
+    def test_errors_of_the_gradient_count_if_the_function_is_scaled_to_the_margins(self):
+        """x = ±1: the margins of w = 1 − 2ε are too small, which an error of 2ε hides; the optimum is ½."""
+        X, y, epsilon = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), 1e-3
+        problem = CSVC(y, np.full(2, np.inf)).build(open_access(Precomputed(), X @ X.T))
+        found = certify(problem, np.full(2, 0.5 - epsilon), np.zeros(1), np.zeros(2), error=np.array([2 * epsilon]))
+        assert found.primal >= 0.5
+
+    def test_an_infeasible_point_proves_nothing_if_rows_share_variables_and_none_can_move(self):
+        """α₁ + α₂ = α₂ + α₃ = 1: the smallest value is 3/2, and the infeasible point α = 0 has the value 0."""
+        A = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+        problem = Problem(Quadratic.dense(np.eye(3)), np.ones(3), A, np.ones(2), np.zeros(3), np.full(3, 5.0))
+        assert certify(problem, np.zeros(3), np.zeros(2)).dual <= -1.5
+
     def test_nan_proves_nothing(self):
         problem = Problem(Quadratic.dense(np.eye(2)), [0, 0], np.empty((0, 2)), [], [0, 0], [1, 1])
         for found in (
@@ -171,6 +184,15 @@ class TestLinear:
         problem, w, offset, beta = random_linear(np.random.default_rng(seed), bias, storage)
         assert_encloses(problem, w, offset, beta, certify_linear(problem, w, offset, beta, tol=1e6), 1e-10)
 
+    def test_small_weights_that_are_lost_in_a_plain_sum_are_included(self):
+        """The squares of 127 weights, each less than half a unit in the last place of the first one."""
+        w, y = np.zeros(512), np.array([1.0, -1.0])
+        w[::4], w[0] = 1.02e-8, 1.0
+        problem = LinearProblem(np.zeros((2, 512)), y, np.minimum(1e-30 * y, 0), np.maximum(1e-30 * y, 0), np.zeros(2))
+        assert Fraction(certify_linear(problem, w, 0.0, np.zeros(2), tol=1e6).primal) >= sum(
+            Fraction(v) ** 2 for v in w
+        ) / 2
+
     @pytest.mark.parametrize("storage", STORAGES, ids=["double", "float", "csr"])
     @pytest.mark.parametrize("bias", list(Bias))
     @pytest.mark.parametrize("side", [-1, 1])
@@ -183,7 +205,8 @@ class TestLinear:
         reach = 10.0 ** rng.uniform(0, 3) * np.linalg.norm(w)
         largest = (X.shape[1] + 8) * 2.0**-53 * reach * np.linalg.norm(X, axis=1)  # errors that have the worst sign
         f = X @ w + 0.99 * side * np.sign(beta) * largest
-        distance = float(np.linalg.norm(w - X.T @ beta))
+        of_distance = (len(X) + 8) * 2.0**-53 * float(np.abs(beta) @ np.linalg.norm(X, axis=1))
+        distance = max(0.0, float(np.linalg.norm(w - X.T @ beta)) - 0.99 * of_distance)
         values = _core.LinearProducts(np.ascontiguousarray(f), float(reach), distance)
         solution = LinearSolution(
             weights=w, offset=offset, beta=beta, primal=0.0, dual=0.0, gap=0.0, violation=0.0, status=Status.SOLVED,

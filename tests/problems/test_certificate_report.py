@@ -1,12 +1,13 @@
 """Certificates with a history, certificates of several problems, and their text."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from hinge.problems import Certificate, History, combine
-from hinge.problems.certificate import relative
+from hinge.problems.certificate import difference_above, relative
 
 
 def history(primal, dual, exact=None):
@@ -85,6 +86,11 @@ class TestCombine:
         assert (both.best_primal, both.best_dual) == (13.5, 9.25)
         np.testing.assert_array_equal(both.mu, [1.0, 2.0, 3.0])
 
+    def test_sums_are_rounded_outwards(self):
+        both = combine([certificate(1.0, 0.5), certificate(1e-17, -1e-17), certificate(3e-17, -3e-17)])
+        assert Fraction(both.primal) >= 1 + Fraction(1e-17) + Fraction(3e-17)
+        assert Fraction(both.dual) <= Fraction(1, 2) - Fraction(1e-17) - Fraction(3e-17)
+
     @pytest.mark.parametrize("order", [1, -1])
     def test_an_unknown_value_of_one_problem_is_unknown_for_all(self, order):
         both = combine([certificate(), certificate(kkt=np.nan, infeasibility=np.nan)][::order])
@@ -101,6 +107,11 @@ class TestCombine:
         both = combine([certificate(), cut_off])
         assert both.gap == both.relative_gap == np.inf
         assert not both.proves(1e300)
+
+
+def test_the_gap_is_rounded_up():
+    for primal, dual in ((1.0, 1e-17), (1.0, -1e-17), (0.1, 0.3e-16), (1e16, 0.7)):
+        assert Fraction(difference_above(primal, dual)) >= Fraction(primal) - Fraction(dual)
 
 
 class TestText:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hinge.kernels.double_double import add, product, slices, two_sum
+from hinge.kernels.double_double import add, product, product_error, slices, two_sum
 from hinge.problems import Diagonal, Problem, Quadratic, optimality
 from hinge.problems.double_double import equality_residual, residual
 
@@ -27,8 +27,10 @@ def test_products_have_twice_the_precision(length, seed):
     low = 1e-17 * high * rng.normal(size=length)
     found = product(matrix, (high, low))
     scale = np.abs(matrix) @ np.abs(high)
+    bound = Fraction(product_error(length, float(np.max(np.abs(matrix))), float(np.max(np.abs(high)))))
     for row, a, b, size in zip(matrix, *found, scale, strict=True):
         exact = sum(Fraction(k) * (Fraction(h) + Fraction(s)) for k, h, s in zip(row, high, low, strict=True))
+        assert abs(Fraction(a) + Fraction(b) - exact) <= bound
         assert abs(Fraction(a) + Fraction(b) - exact) <= Fraction(size) * Fraction(1, 10**23)
 
 

@@ -38,11 +38,12 @@ SignedProblem signed_problem(std::size_t samples, const Vector<const double>& li
 SmoRun smo(const Gram& gram, const Vector<const double>& linear, const Vector<const double>& lower,
            const Vector<const double>& upper, const Vector<const std::int8_t>& group, std::size_t slots,
            const Vector<double>& beta, double tolerance, bool stop_on_gap, bool shrinking, std::int64_t max_iterations,
-           double max_seconds, std::size_t cache_bytes, bool double_rows, int rule, nb::object python_control) {
+           double max_seconds, std::size_t cache_bytes, bool double_rows, int rule, std::int64_t sticky_steps,
+           nb::object python_control) {
   const KernelSource& kernel = gram.source();
   const SignedProblem problem = signed_problem(kernel.size(), linear, lower, upper, group, slots, beta);
   const SmoOptions options{tolerance,   stop_on_gap, shrinking, max_iterations,
-                           max_seconds, cache_bytes, static_cast<PairRule>(rule)};
+                           max_seconds, cache_bytes, static_cast<PairRule>(rule), sticky_steps};
   PyRunControl control(std::move(python_control));
   std::vector<double> f(kernel.size());
   SmoResult result;
@@ -88,7 +89,7 @@ void decomposition(nb::module_& m) {
 
   m.def("smo", &smo, "gram"_a, "linear"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(),
         "group"_a.noconvert(), "slots"_a, "beta"_a.noconvert(), "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
-        "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "rule"_a = 0,
+        "max_iterations"_a, "max_seconds"_a, "cache_bytes"_a, "double_rows"_a, "rule"_a = 0, "sticky_steps"_a = 0,
         "control"_a.none() = nb::none(),
         "Minimize ½ βᵀKβ + cᵀβ with the sums of groups of variables fixed; beta is updated in place.  See smo.hpp.");
   m.def("best_multiplier", &multiplier, "row"_a.noconvert(), "alpha"_a.noconvert(), "gradient"_a.noconvert(),

@@ -115,14 +115,20 @@ std::vector<WorkingSetRun> working_set(const Gram& gram, const std::vector<Worki
   return runs;
 }
 
-nb::tuple variables(const Vector<const double>& sign, const Vector<const double>& linear,
-                    const Vector<const double>& lower, const Vector<const double>& upper) {
+// p, l and u of problem (1), and whether they are valid.
+struct UnsignedVariables {
+  NumpyVector<double> linear, lower, upper;
+  bool valid;
+};
+
+UnsignedVariables variables(const Vector<const double>& sign, const Vector<const double>& linear,
+                            const Vector<const double>& lower, const Vector<const double>& upper) {
   const std::size_t size = sign.size();
   for (std::size_t given : {linear.size(), lower.size(), upper.size()})
     if (given != size) throw std::invalid_argument("linear, lower and upper need one value per variable");
   std::vector<double> p(size), low(size), high(size);
   const bool valid = unsigned_variables(span(sign), span(linear), span(lower), span(upper), p, low, high);
-  return nb::make_tuple(to_numpy(std::move(p)), to_numpy(std::move(low)), to_numpy(std::move(high)), valid);
+  return {to_numpy(std::move(p)), to_numpy(std::move(low)), to_numpy(std::move(high)), valid};
 }
 
 }  // namespace
@@ -167,11 +173,13 @@ void working_sets(nb::module_& m) {
   m.def("working_set", &working_set, "gram"_a, "problems"_a, "tolerance"_a, "stop_on_gap"_a, "shrinking"_a,
         "max_seconds"_a, "cache_bytes"_a, "size"_a, "threads"_a, "selection"_a, "control"_a.none() = nb::none(),
         "Solve problems over one kernel matrix by the working-set method.  See working_set.hpp and batch.hpp.");
+  nb::class_<UnsignedVariables> unsigned_form(m, "UnsignedVariables", "Result of `unsigned_variables`.");
+  unsigned_form.def_ro("valid", &UnsignedVariables::valid);
+  def_array(unsigned_form, "linear", &UnsignedVariables::linear);
+  def_array(unsigned_form, "lower", &UnsignedVariables::lower);
+  def_array(unsigned_form, "upper", &UnsignedVariables::upper);
   m.def("unsigned_variables", &variables, "sign"_a.noconvert(), "linear"_a.noconvert(), "lower"_a.noconvert(),
-        "upper"_a.noconvert(), nb::sig("def unsigned_variables(sign: NDArray[numpy.float64], linear: NDArray[numpy.float64], "
-                "lower: NDArray[numpy.float64], upper: NDArray[numpy.float64]) -> tuple[NDArray[numpy.float64], "
-                "NDArray[numpy.float64], NDArray[numpy.float64], bool]"),
-        "p, l and u of problem (1), and whether they are valid.  See dual_form.hpp.");
+        "upper"_a.noconvert(), "p, l and u of problem (1), and whether they are valid.  See dual_form.hpp.");
 }
 
 }  // namespace hinge::bind

@@ -32,6 +32,7 @@ class BoundsOf {
         row_part_[v] += part, row_size_[v] += std::abs(part);
       }
     for (std::size_t v = 0; v < size_; ++v) {
+      if (x_.alpha[v] == 0) continue;
       curvature_.add_product(x_.alpha[v], x_.gradient[v]);
       curvature_.add_product(-x_.alpha[v], p_.linear[v]);
       curvature_error_ += std::abs(x_.alpha[v]) * gradient_error(v);
@@ -173,7 +174,7 @@ class BoundsOf {
     BoundedSum sum;
     sum.add(p_.totals[k]);
     for (std::size_t v = 0; v < size_; ++v)
-      if (row(k)[v] != 0) sum.add_product(-row(k)[v], x[v]);
+      if (row(k)[v] != 0 && x[v] != 0) sum.add_product(-row(k)[v], x[v]);
     return sum;
   }
 
@@ -195,15 +196,16 @@ class BoundsOf {
     std::size_t best = size_;
     double smallest = kInf;
     for (std::size_t v = 0; v < size_; ++v) {
-      const double a = row(k)[v];
-      if (a == 0 || in_other_row(k, v)) continue;
-      const bool rises = a * side > 0;
-      const double free = rises ? safe_upper(v) - x[v] : x[v] - safe_lower(v);
-      if (!(free * std::abs(a) >= slack && free > 0)) continue;
+      if (row(k)[v] == 0 || in_other_row(k, v) || !can_move(k, v, side, slack, x)) continue;
       const double r = std::abs(slope(v) + row_part_[v]) + gradient_error(v);
       if (r < smallest) smallest = r, best = v;
     }
     return best;
+  }
+
+  bool can_move(std::size_t k, std::size_t v, double side, double slack, const std::vector<double>& x) const {
+    const double a = row(k)[v], free = a * side > 0 ? safe_upper(v) - x[v] : x[v] - safe_lower(v);
+    return free * std::abs(a) >= slack && free > 0;
   }
 
   bool in_other_row(std::size_t k, std::size_t v) const {
@@ -246,12 +248,14 @@ class BoundsOf {
   }
 
   // Bound on the increase of the objective by an exact correction of row k at x, whose deficit is at most `missing`: one
-  // variable increases the sum of the row, another decreases it.  Infinite if there are no such variables.
+  // variable increases the sum of the row, another decreases it.  Infinite if there are no such variables.  A free
+  // variable can do both.
   double remaining_cost(std::size_t k, double missing, const std::vector<double>& x, double& moved) const {
     if (missing == 0) return 0;
     double cost = 0;
+    std::size_t v = size_;
     for (const double side : {1.0, -1.0}) {
-      const std::size_t v = candidate(k, side, 2 * missing, x);
+      if (v == size_ || !can_move(k, v, side, 2 * missing, x)) v = candidate(k, side, 2 * missing, x);
       if (v == size_) return kInf;
       const double length = 2 * missing / std::abs(row(k)[v]);
       cost += length * (std::abs(slope(v)) + gradient_error(v) + ridge(v) * (std::abs(x[v] - x_.alpha[v]) + length));
@@ -287,6 +291,7 @@ class BoundsOf {
     double length = moved, ridge_cost = 0;
     for (std::size_t v = 0; v < size_; ++v) {
       const double alpha = x_.alpha[v], step = x[v] - alpha, p = p_.linear[v];
+      if (alpha == 0 && step == 0) continue;
       value.add_product(-p, alpha);
       error += 2 * kUnitRoundoff * std::abs(p * alpha);
       if (const double d = ridge(v); d > 0) {
@@ -310,6 +315,7 @@ class BoundsOf {
   // ---- rows with common variables -------------------------------------------------------------------------------
 
   bool rows_share_variables() const {
+    if (p_.totals.size() < 2) return false;
     for (std::size_t v = 0; v < size_; ++v) {
       std::size_t used = 0;
       for (std::size_t k = 0; k < p_.totals.size(); ++k) used += row(k)[v] != 0;

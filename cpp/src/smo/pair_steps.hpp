@@ -14,6 +14,7 @@
 
 #include "hinge/solvers/smo.hpp"
 #include "smo/loops.hpp"
+#include "smo/sticky_samples.hpp"
 
 namespace hinge {
 
@@ -72,6 +73,7 @@ class PairSteps {
   std::vector<std::int8_t> group;
   std::vector<T> diagonal;
   std::vector<Family> families;
+  std::int64_t sticky_steps = 0;  // of samples at a bound; takes effect in gather
 
   std::size_t samples() const { return f.size(); }
   std::size_t size() const { return beta.size(); }
@@ -151,6 +153,16 @@ class PairSteps {
     selected_ = false;
   }
 
+  // Counts a step, which ends the time of some sticky samples.
+  void advance() {
+    sticky_.advance([this](std::size_t k) { update_directions(k); });
+  }
+
+  // Lets all sticky samples move again; returns whether there were any.
+  bool release_all() {
+    return sticky_.release_all([this](std::size_t k) { update_directions(k); });
+  }
+
   struct Step {
     double decrease = 0;  // of the objective
     double length = 0;    // 0: no step changes β in floating point, or the problem is unbounded
@@ -219,6 +231,7 @@ class PairSteps {
     slots_ = slots;
     f.resize(m), diagonal.resize(m), group.resize(slots * m);
     for (std::vector<double>* v : {&beta, &c, &lower, &upper}) v->resize(slots * m);
+    sticky_.restart(m, sticky_steps);
   }
 
   void update_all_directions() {
@@ -231,8 +244,9 @@ class PairSteps {
 
   void update_directions(Family& family, std::size_t k) {
     double rise = Family::kInf, fall = -Family::kInf;
+    const bool held = sticky_.held(k);
     for (std::size_t v = k; v < size(); v += samples()) {
-      if (group[v] != family.group) continue;
+      if (group[v] != family.group || (held && !(can_rise(v) && can_fall(v)))) continue;
       if (can_rise(v)) rise = std::min(rise, c[v]);
       if (can_fall(v)) fall = std::max(fall, c[v]);
     }
@@ -297,6 +311,8 @@ class PairSteps {
     beta[i] = length >= max_i ? upper[i] : old_i + length;
     beta[j] = length >= max_j ? lower[j] : old_j - length;
     if (beta[i] == old_i && beta[j] == old_j) return {};
+    if (!can_rise(i)) sticky_.hold(k);
+    if (!can_fall(j)) sticky_.hold(l);
     update_directions(family, k), update_directions(family, l);
     update(row_i, beta[i] - old_i, row_j, beta[j] - old_j);
     return {length * slope - 0.5 * curvature * length * length, length,
@@ -331,6 +347,7 @@ class PairSteps {
     const double old = beta[i];
     beta[i] = length >= max_length ? (increases ? upper[i] : lower[i]) : (increases ? old + length : old - length);
     if (beta[i] == old) return {};
+    if (!(can_rise(i) && can_fall(i))) sticky_.hold(k);
     update_directions(family, k);
     update(row_i, beta[i] - old, row_i, 0.0);
     return {length * std::abs(g) - 0.5 * curvature * length * length, length, std::abs(beta[i] - old),
@@ -360,6 +377,7 @@ class PairSteps {
 
   const SmoLoops& loops_ = smo_loops();
   Family* worst_ = nullptr;
+  StickySamples sticky_;
   double violation_ = 0;
   std::size_t slots_ = 1;
   bool selected_ = false;

@@ -41,7 +41,7 @@ class Smo {
         shrink();
         continue;
       }
-      if (step()) continue;
+      if (step() || active_.release_all()) continue;
       // If f is exact and no step changes β in floating point, the run ends.
       const bool exact = recomputed_at_ == result_.iterations;
       if (!exact) recompute();
@@ -65,6 +65,7 @@ class Smo {
     bounds_ = CurvatureBounds::of(diagonal_all_);
     error_ = GradientError(kernel_, diagonal_all_);
     active_.families = families_of(problem_);
+    active_.sticky_steps = options_.sticky_steps;
     samples_.resize(n_);
     std::iota(samples_.begin(), samples_.end(), 0);
     gather_active();
@@ -85,6 +86,7 @@ class Smo {
       }
     }
     scatter_active();
+    active_.release_all();
     active_.select();
     if (result_.exact) record(snapshot());
     result_.violation = violation();
@@ -116,6 +118,7 @@ class Smo {
 
   bool finished() {
     active_.select();
+    if (violation() <= kkt_tolerance() && active_.release_all()) active_.select();
     if (result_.exact && violation() <= kkt_tolerance() && solved()) return true;
     const double now = stopwatch_.seconds();
     if (interrupted(now)) return stop(Status::interrupted);
@@ -164,6 +167,7 @@ class Smo {
     if (!stall_.window_ended(result_.iterations)) return false;
     if (!shrunk()) objective_ = quadratic_value();  // the sum of the decreases of all steps has large rounding errors
     if (!stall_.objective_stalled(result_.iterations, objective_)) return false;
+    active_.release_all();
     if (shrunk()) {
       reconstruct();  // inactive samples may violate the conditions
       until_shrink_ = shrink_period_;
@@ -182,6 +186,7 @@ class Smo {
     error_.add(taken.moved, taken.growth, 2);
     result_.travel += taken.moved;
     drift_ += kUnitRoundoff * (f_scale_ + 2 * taken.length * kernel_scale_);
+    active_.advance();
     return true;
   }
 
@@ -267,6 +272,8 @@ class Smo {
 
   void shrink() {
     until_shrink_ = shrink_period_;
+    active_.release_all();
+    active_.select();
     if (!unshrunk_near_end_ && violation() <= kUnshrinkFactor * kkt_tolerance()) {
       unshrunk_near_end_ = true;
       if (shrunk()) reconstruct();
@@ -352,6 +359,8 @@ class Smo {
 
   // The gap with the multiplier midway between the thresholds, an upper bound of the smallest gap; docs/math (4).
   Snapshot snapshot() {
+    active_.release_all();
+    active_.select();
     const std::size_t m = active();
     double gap = 0;
     f_scale_ = unbounded_slope_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -188,6 +189,7 @@ class Batch {
 
   // Slow convergence is often that of the last few free variables, which the linear system of polishing determines at
   // once.  A problem to be polished is therefore solved in stages of increasing length, with an attempt after each.
+  // With float rows there is one stage: at the end of each, the gradient would have to be computed in double precision.
   SmoResult solve_and_polish(std::size_t p, const KernelSource& kernel, WorkingSetOptions options,
                              RunControl& control) {
     const BatchProblem& problem = problems_[p];
@@ -198,6 +200,7 @@ class Batch {
     const std::int64_t max_iterations = options.max_iterations;
     const auto has_time = [&] { return max_seconds < 0 || stopwatch.seconds() < max_seconds; };
     std::int64_t stage = kFirstStageSteps + kFirstStageStepsPerSample * static_cast<std::int64_t>(kernel.size());
+    if (!problem.double_rows) stage = std::numeric_limits<std::int64_t>::max();
     SmoResult result;
     for (;; stage *= kStageGrowth) {
       const std::int64_t left = max_iterations - result.iterations;
@@ -206,7 +209,7 @@ class Batch {
       append(result, solver(kernel, problem.problem, options, problem.beta, problem.f, control), results_[p].history);
       const bool cut = result.status == Status::max_iter && (max_iterations < 0 || left > stage);
       if (!(cut || result.status == Status::solved) || !result.exact || result.insufficient_precision) return result;
-      if (!cut || (problem.double_rows && is_worth_polishing(problem, result.iterations))) {
+      if (!cut || is_worth_polishing(problem, result.iterations)) {
         const auto may_continue = [&] {
           if (control.interrupted()) result.status = Status::interrupted;
           return result.status != Status::interrupted && has_time();

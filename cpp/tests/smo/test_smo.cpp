@@ -294,6 +294,20 @@ void test_rounded_rows_do_not_cycle() {
   expect(run.solve<float>().status != Status::time_limit, "the run ends");
 }
 
+// Samples at a bound stay fixed for some steps; the optimum does not change.
+void test_sticky_samples() {
+  Case plain = two_classes(200, 10, 2);
+  plain.options.tolerance = 1e-8;
+  plain.solve<double>();
+  for (PairRule rule : {PairRule::second_order, PairRule::platt})
+    for (std::int64_t steps : {std::int64_t{1}, std::int64_t{7}, std::int64_t{1} << 40}) {
+      Case run = two_classes(200, 10, 2);
+      run.options.tolerance = 1e-8, run.options.rule = rule, run.options.sticky_steps = steps;
+      expect(run.solve<double>().status == Status::solved, "sticky samples: solved");
+      expect(near(run.objective(), plain.objective(), 1e-7), "sticky samples: the same optimum");
+    }
+}
+
 void test_stopping_on_the_gap() {
   for (double gap : {1e-1, 1e-4}) {
     Case run = two_classes(200, 10, 2);
@@ -333,6 +347,7 @@ int main() {
   test_unbounded_problems();
   test_small_curvature();
   test_rounded_rows_do_not_cycle();
+  test_sticky_samples();
   test_stopping_on_the_gap();
   test_exceptions_reach_the_caller();
   return verdict("test_smo");

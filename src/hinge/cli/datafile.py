@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
 import zipfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import Thread
 from typing import IO, Any
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from hinge.cli.failures import CommandError, UsageError
 from hinge.cli.output import label_text, open_output
 from hinge.io import dump_libsvm, dump_table, iter_libsvm, load_table, map_libsvm
-from hinge.io.libsvm import read_rows
+from hinge.io.libsvm import LibsvmRows, Source, read_rows
 from hinge.io.tables import format_of
 from hinge.kernels import available_bytes
 
@@ -28,6 +30,9 @@ DENSE_SHARE = 0.5
 
 #: Estimate of the memory of a LIBSVM file relative to its size, for text and for compressed text.
 MEMORY_PER_BYTE = {"": 2.0, ".gz": 8.0, ".bz2": 10.0}
+
+#: Size of files up to which they are read while the estimators are imported.
+EARLY_BYTES = 64 << 20
 
 #: Estimators that train on files larger than memory.
 MAPPED_ESTIMATORS = frozenset({"LinearSVC", "LinearSVR", "LinearOneClassSVM"})
@@ -51,6 +56,8 @@ class Samples:
         Whether X is a memory map of files on disk.
     target_name : str or None
         Name of the target column of a table.
+    read_seconds : float or None
+        Time of the reading, if it began before the command.
     """
 
     X: Any
@@ -61,6 +68,7 @@ class Samples:
     query_id: NDArray[Any] | None = None
     mapped: bool = False
     target_name: str | None = None
+    read_seconds: float | None = None
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -183,14 +191,69 @@ def _read_libsvm(
         return Samples(X, y, path, sample_weight=weight, mapped=True)
     if getattr(arguments, "map", None) is not None and estimator not in MAPPED_ESTIMATORS:
         raise UsageError(f"--map is for {', '.join(sorted(MAPPED_ESTIMATORS))}; {estimator} needs all data in memory")
-    rows = read_rows(source(path), **options)
+    early, seconds = getattr(arguments, "early_reading", None), None
+    if early is not None and early.is_of(path, options):
+        (rows, X), seconds = early.result(), early.seconds
+    else:
+        rows, X = _read_dense(source(path), options, arguments, expected)
     name = display_name(path)
     if rows.n_rows == 0:
         raise CommandError(f"{name} has no samples")
+    if X is None:
+        X = rows.sparse(options["n_features"] or rows.width)
+    qid = rows.queries() if queries else None
+    return Samples(X, rows.column("label"), name, sample_weight=weight, query_id=qid, read_seconds=seconds)
+
+
+def _read_dense(
+    path: Source, options: dict[str, Any], arguments: Namespace, expected: Expected
+) -> tuple[LibsvmRows, NDArray[Any] | None]:
+    """Read a file, and make an array of its values; None if they are to be sparse."""
+    rows = read_rows(path, **options)
     width = options["n_features"] or rows.width
-    dense = _is_dense(rows.n_values / max(1, rows.n_rows * width), arguments, expected)
-    X = rows.dense(width) if dense else rows.sparse(width)
-    return Samples(X, rows.column("label"), name, sample_weight=weight, query_id=rows.queries() if queries else None)
+    is_dense = _is_dense(rows.n_values / max(1, rows.n_rows * width), arguments, expected)
+    return rows, rows.dense(width) if is_dense else None
+
+
+class EarlyReading:
+    """A data file that a thread reads while the estimators are imported."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self._path, self._options = arguments.data, libsvm_options(arguments, Expected())
+        self._result: Any = None
+        self.seconds = 0.0
+        self._thread = Thread(target=self._read, args=(arguments,))
+        self._thread.start()
+
+    def _read(self, arguments: Namespace) -> None:
+        # Nothing is imported here: two threads that import the same packages could wait for each other.
+        start = time.perf_counter()
+        try:
+            self._result = _read_dense(self._path, self._options, arguments, Expected())
+            self.seconds = time.perf_counter() - start
+        except BaseException as error:
+            self._result = error
+
+    def is_of(self, path: str, options: dict[str, Any]) -> bool:
+        """Whether this is the reading of a file with these options."""
+        return path == self._path and options == self._options
+
+    def result(self) -> tuple[LibsvmRows, NDArray[Any] | None]:
+        """Wait for the end; return the rows, and their array if they are dense."""
+        self._thread.join()
+        if isinstance(self._result, BaseException):
+            raise self._result
+        return self._result  # type: ignore[no-any-return]
+
+
+def start_reading(arguments: Namespace) -> None:
+    """Begin to read the data file of a command if it is LIBSVM text of moderate size."""
+    path = arguments.data
+    has_limits = any(getattr(arguments, name, None) is not None for name in ("memory", "map"))
+    if path == "-" or has_limits or data_format(arguments, path) != "libsvm" or not os.path.isfile(path):
+        return
+    if os.path.getsize(path) <= EARLY_BYTES and os.path.splitext(path)[1] not in (".gz", ".bz2"):
+        arguments.early_reading = EarlyReading(arguments)
 
 
 def libsvm_options(arguments: Namespace, expected: Expected) -> dict[str, Any]:

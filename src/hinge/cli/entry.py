@@ -15,6 +15,9 @@ from hinge.cli.failures import ExitCode, report, write_message
 from hinge.cli.parser import parse, top_help
 from hinge.cli.startup import loading, postpone_imports
 
+#: Commands whose data file is read while the estimators are imported.
+EARLY_READERS = frozenset({"train", "grid", "path"})
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with the given arguments (by default those of the process) and return the exit code."""
@@ -44,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(arguments: Any) -> int:
     """Run the parsed command and return its exit code."""
     with loading("pandas", "rich"):  # scikit-learn imports them if they are installed; the commands need neither for it
+        if arguments.command in EARLY_READERS:
+            import_module("hinge.cli.datafile").start_reading(arguments)
         module = import_module(BY_NAME[arguments.command].module)
     return int(module.run(arguments))
 

@@ -10,11 +10,9 @@ from inspect import Parameter, signature
 from typing import Any
 
 from hinge.cli.failures import UsageError
-from hinge.estimators import SVC, SVR
 from hinge.estimators.common.rules import Flag, Integer
-from hinge.estimators.common.training import Settings, resolve_loss
+from hinge.estimators.common.training import resolve_loss
 from hinge.estimators.common.validation import check_parameters
-from hinge.estimators.kernel.base import DualEstimator
 from hinge.io.registry import ESTIMATORS, RECORDS
 from hinge.kernels import make_kernel
 
@@ -126,15 +124,13 @@ def check_estimator(estimator: Any) -> None:
     """Check the values of all parameters before data are read; an invalid one is a usage error."""
     names = estimator.get_params(deep=False)
     try:
-        if isinstance(estimator, DualEstimator) and "solver" in names:
-            Settings.of(estimator)
+        if hasattr(estimator, "_settings") and "solver" in names:
+            estimator._settings()
         else:
             check_parameters(estimator, estimator._rules)
             if "kernel" in names:
                 make_kernel(estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0)
-        if isinstance(estimator, SVC):
-            resolve_loss(estimator, "margin", "hinge")
-        elif isinstance(estimator, SVR):
-            resolve_loss(estimator, "residual", "epsilon_insensitive")
+        if hasattr(estimator, "_loss_form"):
+            resolve_loss(estimator, *estimator._loss_form)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{type(estimator).__name__}: {error}") from None

@@ -206,8 +206,6 @@ def loading(*hidden: str) -> Iterator[None]:
         yield
     finally:
         _finder.hidden = frozenset()
-        if _finder in sys.meta_path:
-            gc.freeze()
         if collects:
             gc.enable()
 

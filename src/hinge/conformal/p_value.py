@@ -25,24 +25,19 @@ class PValue:
     starts, ends : ndarray
         Sorted ends of the intervals of labels for which the residual of a training sample is at least that of the new
         sample.
-    scale : float
-        Unit in which labels are compared.
-    offset : float, default=0.0
-        Label that is the zero of `starts` and `ends`.
+    tolerance : float
+        Labels that differ by less are equal.
     """
 
     n: int
     starts: Array
     ends: Array
-    scale: float
-    offset: float = 0.0
+    tolerance: float
 
     def __call__(self, y: float) -> float:
         """Return the p-value of the label y."""
-        tolerance = TIE_TOL * self.scale + np.spacing(abs(self.offset))
-        label = y - self.offset
-        started = np.searchsorted(self.starts, label + tolerance, side="right")
-        ended = np.searchsorted(self.ends, label - tolerance, side="left")
+        started = np.searchsorted(self.starts, y + self.tolerance, side="right")
+        ended = np.searchsorted(self.ends, y - self.tolerance, side="left")
         return float(1 + started - ended) / (self.n + 1)
 
     def region(self, alpha: float) -> Array:
@@ -58,9 +53,9 @@ class PValue:
         low = points[order][(count >= needed) & (before < needed)]
         high = points[order][(count < needed) & (before >= needed)]
         if len(low) > 1:  # intervals that are separated by rounding errors only
-            apart = low[1:] - high[:-1] > TIE_TOL * self.scale
+            apart = low[1:] - high[:-1] > self.tolerance
             low, high = low[np.append(True, apart)], high[np.append(apart, True)]
-        return np.stack([low, high], axis=1) + self.offset
+        return np.stack([low, high], axis=1)
 
 
 def p_value_of_pieces(ends: Array, residuals: Array, own: Array, rounding: Array, offset: float = 0.0) -> PValue:
@@ -78,7 +73,7 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array, rounding: Array
     rounding : ndarray of shape (n_pieces,)
         Rounding errors of the residuals.
     offset : float, default=0.0
-        Label that is the zero of `ends`.
+        Number that is added to all labels.
     """
     n = residuals.shape[2]
     scale = 1e-300 + float(np.abs(residuals).max(initial=0.0))
@@ -102,7 +97,8 @@ def p_value_of_pieces(ends: Array, residuals: Array, own: Array, rounding: Array
     begins = inside & ~np.vstack([outside, inside[:-1]])
     stops = inside & ~np.vstack([inside[1:], outside])
     left[0], right[-1] = -np.inf, np.inf
-    return PValue(n, np.sort(left[begins]), np.sort(right[stops]), scale, offset)
+    tolerance = TIE_TOL * scale + float(np.spacing(abs(offset)))
+    return PValue(n, np.sort(left[begins]) + offset, np.sort(right[stops]) + offset, tolerance)
 
 
 def _root(start: Array, end: Array) -> Array:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
-from hinge.estimators.common.report import rollback
+from hinge.estimators.common.report import MAX_LATE_SAMPLES, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, SOLVER_RULES, Rule
-from hinge.estimators.common.training import MAX_LATE_SAMPLES, Settings, Subproblem, resolve_loss, train
+from hinge.estimators.common.training import Settings, Subproblem, resolve_loss, train
 from hinge.estimators.common.validation import TrainingData, validate_training_data
 from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_function
 from hinge.formulations import WEIGHTINGS, Ranking
@@ -25,7 +26,7 @@ from hinge.problems import Array, Certificate, certify
 from hinge.ranking import check_queries, check_query_weight, check_relevance, make_pairs, ndcg
 from hinge.ranking.path import whole_access
 from hinge.ranking.queries import count_pairs
-from hinge.solvers import Explanation, PairDescent, explain_method
+from hinge.solvers import PairDescent
 from hinge.validation import check_choice, check_number
 
 #: Losses for which the kernel matrix of pairs is not needed.
@@ -245,11 +246,11 @@ class RankingSVM(SingleFunctionEstimator):
         alpha, mu = pairs.differences.dual_point(Expansion(self.pair_coef_, 0.0))
         return certify(pairs.build(DirectAccess(kernel, data.X)), alpha, mu, convex=kernel.psd)
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         n = np.shape(X)[0]
         reasons = (f"{n} samples: the variables are pairs of samples of one query", f"solver={self.solver!r}")
         difference = "the figure does not treat pairs: their number is quadratic, and their matrix is not stored"
-        return explain_method("pair_descent", reasons, n, 1, difference)
+        return solvers.explain_method("pair_descent", reasons, n, 1, difference)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

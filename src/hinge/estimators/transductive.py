@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import EXACT_TOL, FitReport, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Integer, Number, Rule
@@ -25,7 +26,6 @@ from hinge.lowrank.source import Source
 from hinge.model import Expansion
 from hinge.paths.engine import path_access
 from hinge.problems import Array, Certificate, History, Status, certify
-from hinge.solvers import Explanation, explain_method
 from hinge.transduction import TimeLimitReached, Transduction, share_correction, stratified_folds
 from hinge.validation import check_choice, check_number
 
@@ -197,7 +197,7 @@ class TransductiveSVC(KernelClassifier):
         if kernel.psd is False:
             raise ValueError(f"kernel={self.kernel!r} is not positive semidefinite: paths need a convex problem")
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
         n = np.shape(X)[0]
@@ -206,7 +206,7 @@ class TransductiveSVC(KernelClassifier):
             "labels are switched, and the cost of unlabeled samples is increased, along exact paths of weights",
         )
         difference = "the problem has discrete variables, the labels: solutions of many convex problems are followed"
-        return explain_method("parametric_active_set", reasons, n, 1, difference)
+        return solvers.explain_method("parametric_active_set", reasons, n, 1, difference)
 
     def _with_unlabeled(
         self, data: ClassificationData, X_unlabeled: Any, kernel: Kernel, n_given: int

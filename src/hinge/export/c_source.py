@@ -10,7 +10,8 @@ import numpy as np
 from hinge._core import KernelNode
 from hinge.export import c_templates as templates
 from hinge.export.c_arrays import array, integers, is_sparse, number, numbers, text
-from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
+from hinge.export.c_probabilities import constants_of, templates_of
+from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction, QuadraticTerm
 from hinge.export.labels import plain_labels
 from hinge.kernels.algebra import Array
 
@@ -40,6 +41,7 @@ class _Program:
         if prediction.output is Output.INLIER:
             self.classes = np.array([-1, 1])
         self.n_labels = 0 if self.classes is None else len(self.classes)
+        self.has_probabilities = prediction.calibration is not None or prediction.own_calibration is not None
 
     def fill(self, template: str, **values: object) -> str:
         """Replace the placeholders of a template."""
@@ -100,7 +102,7 @@ class _Program:
             f"int $p_class({argument});  /* position in $p_labels */",
             f"$p_label $p_predict({argument});",
         ]
-        if self.prediction.calibration is not None:
+        if self.has_probabilities:
             prototypes.append(f"void $p_probabilities({argument}, $p_real probabilities[$p_n_classes]);")
         return [*prototypes, "extern const $p_label $p_labels[$p_n_classes];"]
 
@@ -144,8 +146,10 @@ class _Program:
             parts.append(self.fill(templates.SPLINE))
         calls = []
         for k, term in enumerate(prediction.terms):
-            add = self._linear_term if isinstance(term, LinearTerm) else self._kernel_term
-            parts += add(k, term)  # type: ignore[arg-type]
+            if isinstance(term, KernelTerm):
+                parts += self._kernel_term(k, term)
+            else:
+                parts += self._polynomial_term(k, term)
             calls.append(f"  $p_term_{k}(x, functions);")
         count = prediction.n_functions
         body = ["static void $p_functions(const $p_real *x, $p_real *functions) {", "  int k;"]
@@ -156,16 +160,20 @@ class _Program:
             body.append(f"  if (fabs$f(functions[0]) <= {self.number(prediction.zero_below)}) functions[0] = 0.0$f;")
         return [*parts, self.fill("\n".join([*body, "}\n"]))]
 
-    def _linear_term(self, k: int, term: LinearTerm) -> list[str]:
+    def _polynomial_term(self, k: int, term: LinearTerm | QuadraticTerm) -> list[str]:
+        """Constants of a linear or quadratic term, and the function that adds it."""
         count = self.prediction.n_functions
+        body = "sum += *weight++ * x[i];"
+        if isinstance(term, QuadraticTerm):
+            body = "for (j = i; j < $p_n_features; ++j) sum += *weight++ * (x[i] * x[j]);"
         code = f"""\
 static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
   const $p_real *weight = $p_weights_{k};
   int f;
-  long j;
+  long i{", j" if isinstance(term, QuadraticTerm) else ""};
   for (f = 0; f < {count}; ++f) {{
     $p_real sum = 0.0$f;
-    for (j = 0; j < $p_n_features; ++j) sum += *weight++ * x[j];
+    for (i = 0; i < $p_n_features; ++i) {body}
     functions[f] += sum;
   }}
 }}
@@ -287,8 +295,8 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
             parts.append(self.fill(templates.LARGEST))
         if "$p_most_votes" in choice:
             parts.append(self.fill(templates.VOTES))
-        if prediction.calibration is not None:
-            parts += self._calibration()
+        if self.has_probabilities:
+            parts += self._calibration() if prediction.calibration is not None else self._own_calibration()
         evaluate = "  $p_functions(x, functions);\n" + ("  $p_by_class(functions, values);\n" if by_class else "")
         decide = evaluate if by_class else "  $p_functions(x, values);\n"
         functions = f"  $p_real functions[{prediction.n_functions}];\n"
@@ -296,6 +304,11 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
         x = "const $p_real x[$p_n_features]"
         parts.append(f"void $p_decide({x}, $p_real values[$p_n_values]) {{\n"
                      f"{functions if by_class else ''}{decide}}}\n")  # fmt: skip
+        if prediction.own_calibration is not None:
+            voted = "  $p_by_class(functions, values);\n" if "values" in choice else ""
+            parts.append(f"void $p_probabilities({x}, $p_real probabilities[$p_n_classes]) {{\n{functions}"
+                         f"{values if voted else ''}  $p_functions(x, functions);\n{voted}"
+                         f"  $p_calibrate(functions, {choice}, probabilities);\n}}\n")  # fmt: skip
         if prediction.calibration is not None:
             parts.append(f"void $p_probabilities({x}, $p_real probabilities[$p_n_classes]) {{\n{values}"
                          "  $p_decide(x, values);\n  $p_calibrate(values, probabilities);\n}\n")  # fmt: skip
@@ -332,6 +345,15 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
         template = templates.SIGMOID_TWO if self.n_labels == 2 else templates.SIGMOID_MANY
         return [*arrays, self.reals("offset", calibration.offset), self.fill(template)]
 
+    def _own_calibration(self) -> list[str]:
+        calibration = self.prediction.own_calibration
+        assert calibration is not None
+        arrays = {"slope": calibration.slope, "offset": calibration.offset, "scores": calibration.scores}
+        constants = constants_of(calibration, float(np.finfo(self.dtype).tiny))
+        numbers_of = {name: self.number(value) for name, value in constants.items()}
+        functions = [self.fill(text, count=len(calibration.scores), **numbers_of) for text in templates_of(calibration)]
+        return [*(self.reals(name, values) for name, values in arrays.items() if len(values)), *functions]
+
     def _main(self) -> str:
         """The test program."""
         single = self.dtype == np.float32
@@ -340,7 +362,7 @@ static void $p_term_{k}(const $p_real *x, $p_real *functions) {{
             printing = templates.PRINT_VALUE
         else:
             kinds = {"double ": "%.17g", "const char *": "%s", "long ": "%ld", "long long ": "%lld"}
-            more = templates.PRINT_PROBABILITIES if self.prediction.calibration is not None else ""
+            more = templates.PRINT_PROBABILITIES if self.has_probabilities else ""
             printing = templates.PRINT_LABEL.replace("$more", more).replace("$label_format", kinds[self._label_type()])
         sizes = {"features": "$p_n_features", "values": "$p_n_values"}
         return self.fill(templates.TEST_MAIN.replace("$print", printing), **sizes, **formats)

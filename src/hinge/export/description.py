@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,16 @@ class LinearTerm:
     weights: Array
 
 
+@dataclass(frozen=True)
+class QuadraticTerm:
+    """Σ weights[f, k] xᵢxⱼ over all pairs i ≤ j of features, in the order of ``numpy.triu_indices``."""
+
+    weights: Array
+
+
+Term: TypeAlias = KernelTerm | LinearTerm | QuadraticTerm
+
+
 class Output(Enum):
     """What the functions mean."""
 
@@ -81,6 +91,27 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class OwnCalibration:
+    """Probabilities of an estimator with ``probability=True``, from its functions f and the predicted class.
+
+    "pair": P(first class) = 1 / (1 + exp(−slope f + offset)) of two classes, where f > 0 means the second class. The
+    probability of the predicted class is at least ½ (docs/math (740)).
+    "pairs": 1 / (1 + exp(slope f + offset)) for the first class of every pair, coupled.
+    "sigmoids": 1 / (1 + exp(slope f + offset)) for every class, divided by their sum.
+    "softmax": exp(slope f + offset), divided by their sum.
+    "ranks": of a one-class estimator, from the number of `scores` that are at most f (docs/math (742)).
+
+    Except for "pair" and "ranks", the values are projected such that the predicted class has the largest probability
+    (docs/math (741)).
+    """
+
+    kind: Literal["pair", "pairs", "sigmoids", "softmax", "ranks"]
+    slope: Array
+    offset: Array
+    scores: Array
+
+
+@dataclass(frozen=True)
 class Prediction:
     """A fitted prediction function.
 
@@ -89,7 +120,7 @@ class Prediction:
     n_features : int
     scaling : tuple of Scaling
         Applied in this order before the functions are evaluated.
-    terms : tuple of KernelTerm or LinearTerm
+    terms : tuple of KernelTerm, LinearTerm or QuadraticTerm
     intercept : ndarray
         One value per function.
     output : Output
@@ -102,11 +133,12 @@ class Prediction:
     break_ties : bool
         For `Output.PAIRS`: whether the label is the class with the largest votes plus confidence.
     calibration : Calibration, optional
+    own_calibration : OwnCalibration, optional
     """
 
     n_features: int
     scaling: tuple[Scaling, ...]
-    terms: tuple[KernelTerm | LinearTerm, ...]
+    terms: tuple[Term, ...]
     intercept: Array
     output: Output
     classes: NDArray | None = None
@@ -114,6 +146,7 @@ class Prediction:
     by_class: bool = True
     break_ties: bool = False
     calibration: Calibration | None = None
+    own_calibration: OwnCalibration | None = None
 
     @property
     def n_functions(self) -> int:

@@ -14,17 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import estimators
 from hinge._core import KernelNode
+from hinge.calibration import OneVsRestSigmoids, PairwiseSigmoids, RankedScores, SoftmaxScaling
+from hinge.estimators.common.prediction import BOUNDARY_TOL
 from hinge.estimators.kernel.classification import KernelClassifier
-from hinge.estimators.kernel.one_class import BOUNDARY_TOL, OneClassEstimator
+from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.estimators.kernel.regression import KernelRegressor
 from hinge.estimators.online.classification import OnlineClassifier
-from hinge.estimators.semiparametric.functions import additive_model
-from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction
+from hinge.estimators.semiparametric.functions import FUNCTIONS, linear_part
+from hinge.export.description import KernelTerm, LinearTerm, Output, OwnCalibration, Prediction, QuadraticTerm, Term
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
 from hinge.model import DictionaryModel, KernelModel, LinearModel, PartlyLinearModel
 
 Model: TypeAlias = KernelModel | DictionaryModel | LinearModel | PartlyLinearModel
-Terms: TypeAlias = tuple[KernelTerm | LinearTerm, ...]
+Terms: TypeAlias = tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,15 @@ def _online_model(estimator: Any) -> KernelModel:
     return estimator._learner.model()
 
 
+def _semiparametric_model(estimator: Any) -> PartlyLinearModel:
+    if estimator.functions not in FUNCTIONS:
+        raise TypeError(
+            f"functions={estimator.functions!r} is a Python function and cannot be exported: train with functions="
+            f"{', '.join(map(repr, FUNCTIONS))}"
+        )
+    return linear_part(estimator)
+
+
 _FITTED, _LINEAR = attrgetter("model_"), methodcaller("_model")
 
 #: The rule of every family of estimators. Subclasses have the rule of their base class.
@@ -60,9 +71,9 @@ RULES: dict[type, Rule] = {
     KernelClassifier: Rule(_FITTED, Output.PAIRS),
     estimators.TransductiveSVC: Rule(_FITTED, Output.SIGN),
     estimators.ParzenClassifier: Rule(_FITTED, Output.LARGEST),
-    estimators.SemiparametricSVC: Rule(additive_model, Output.LARGEST),
-    estimators.SemiparametricSVR: Rule(additive_model, Output.VALUE),
-    estimators.RegularizationNetwork: Rule(additive_model, Output.VALUE),
+    estimators.SemiparametricSVC: Rule(_semiparametric_model, Output.LARGEST),
+    estimators.SemiparametricSVR: Rule(_semiparametric_model, Output.VALUE),
+    estimators.RegularizationNetwork: Rule(_semiparametric_model, Output.VALUE),
     estimators.LowRankSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LPSVC: Rule(_FITTED, Output.LARGEST),
     estimators.LinearSVC: Rule(_LINEAR, Output.LARGEST),
@@ -100,17 +111,34 @@ def describe_estimator(estimator: Any) -> Prediction:
     by_pairs = rule.output is Output.PAIRS
     if by_pairs and estimator.break_ties and estimator.decision_function_shape == "ovo":
         raise ValueError("break_ties must be False when decision_function_shape is 'ovo'; set one of them, then export")
+    terms = (*_terms(model), *_quadratic_terms(estimator))
     return Prediction(
         n_features=estimator.n_features_in_,
         scaling=(),
-        terms=_terms(model) or (LinearTerm(np.zeros((len(intercept), estimator.n_features_in_))),),
+        terms=terms or (LinearTerm(np.zeros((len(intercept), estimator.n_features_in_))),),
         intercept=intercept,
         output=Output.SIGN if classes is not None and len(classes) == 2 else rule.output,
         classes=classes,
         zero_below=float(rule.boundary_tol * np.abs(intercept[0])),
         by_class=not by_pairs or estimator.decision_function_shape == "ovr",
         break_ties=by_pairs and bool(estimator.break_ties),
+        own_calibration=_own_calibration(getattr(estimator, "calibration_", None), classes),
     )
+
+
+def _own_calibration(calibration: Any, classes: NDArray | None) -> OwnCalibration | None:
+    """The probabilities of an estimator that was fitted with ``probability=True``."""
+    none = np.empty(0)
+    if isinstance(calibration, RankedScores):
+        return OwnCalibration("ranks", none, none, np.asarray(calibration.scores, dtype=np.float64))
+    if isinstance(calibration, PairwiseSigmoids):
+        kind: Any = "pair" if classes is not None and len(classes) == 2 else "pairs"
+        return OwnCalibration(kind, calibration.A, calibration.B, none)
+    if isinstance(calibration, OneVsRestSigmoids):
+        return OwnCalibration("sigmoids", calibration.A, calibration.B, none)
+    if isinstance(calibration, SoftmaxScaling):
+        return OwnCalibration("softmax", np.full(len(calibration.offset), calibration.scale), calibration.offset, none)
+    return None
 
 
 def _terms(model: Model) -> Terms:
@@ -131,6 +159,14 @@ def _terms(model: Model) -> Terms:
     if (factor := _linear_factor(nodes)) is not None:
         return (LinearTerm(factor * (coefficients.T @ vectors)),)
     return (KernelTerm(nodes, vectors, coefficients),)
+
+
+def _quadratic_terms(estimator: Any) -> Terms:
+    """The products of features of a semiparametric estimator."""
+    if getattr(estimator, "functions", None) != "quadratic":
+        return ()
+    weights = np.ascontiguousarray(estimator.function_coef_[:, 1 + estimator.n_features_in_ :])
+    return (QuadraticTerm(weights),) if np.any(weights) else ()
 
 
 def kernel_nodes(kernel: Kernel) -> tuple[KernelNode, ...]:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from hinge.export.description import Calibration, KernelTerm, Output, Prediction
+from hinge.export.description import KernelTerm, Output, Prediction, QuadraticTerm
 from hinge.export.labels import plain_labels
 from hinge.export.onnx_kernels import KernelNodes
 from hinge.export.onnx_nodes import NodeList, Nodes
+from hinge.export.onnx_probabilities import calibrated, own
 
 #: Version of the operators: the oldest with which the graphs have been tested. Runtimes accept older versions.
 OPSET = 17
@@ -26,7 +27,7 @@ def onnx_model(prediction: Prediction) -> Any:
     """Return the `onnx.ModelProto` of a prediction function.
 
     Input: `X`, float64, (n × n_features) for any n. Outputs: `prediction` for regression and ranking; otherwise
-    `label`, `decision_values`, and `probabilities` if the classifier is calibrated.
+    `label`, `decision_values`, and `probabilities` if the estimator has them.
     """
     _check_size(prediction)
     graph = NodeList()
@@ -49,8 +50,13 @@ def add_prediction(graph: Nodes, X: str, prediction: Prediction) -> list[tuple[s
         values = _votes_and_confidence(graph, functions, prediction)
     outputs = [(VALUES, _column(graph, values) if prediction.n_values == 1 else values)]
     if prediction.calibration is None:
-        return [(LABEL, _label(graph, functions, values, prediction)), *outputs]
-    probabilities = _probabilities(graph, values, prediction.calibration, prediction.n_classes)
+        position = _position(graph, functions, values, prediction)
+        outputs = [(LABEL, _label_at(graph, position, prediction)), *outputs]
+        if prediction.own_calibration is not None:
+            probabilities = own(graph, functions, position, prediction.own_calibration, prediction.n_classes)
+            outputs.append((PROBABILITIES, probabilities))
+        return outputs
+    probabilities = calibrated(graph, values, prediction.calibration, prediction.n_classes)
     return [(LABEL, _label_at(graph, _largest(graph, probabilities), prediction)), *outputs,
             (PROBABILITIES, probabilities)]  # fmt: skip
 
@@ -80,6 +86,10 @@ def _functions(graph: Nodes, X: str, prediction: Prediction) -> str:
     for term in prediction.terms:
         if isinstance(term, KernelTerm):
             product = graph.product(KernelNodes(graph, X, term).values(), term.coefficients)
+        elif isinstance(term, QuadraticTerm):
+            first, second = np.triu_indices(prediction.n_features)
+            factors = [graph.node("Gather", X, graph.constant(index), axis=1) for index in (first, second)]
+            product = graph.product(graph.node("Mul", *factors), term.weights.T)
         else:
             product = graph.product(X, term.weights.T)
         total = graph.node("Add", product, total)
@@ -113,13 +123,14 @@ def _column(graph: Nodes, values: str) -> str:
 # ---- labels and probabilities ---------------------------------------------------------------------------------------
 
 
-def _label(graph: Nodes, functions: str, values: str, prediction: Prediction) -> str:
+def _position(graph: Nodes, functions: str, values: str, prediction: Prediction) -> str:
+    """Position of the label of every row."""
     if prediction.output is Output.INLIER:
         is_inlier = graph.node("GreaterOrEqual", _column(graph, functions), graph.constant(np.array(0.0)))
-        return graph.node("Where", is_inlier, graph.constant(np.array(1)), graph.constant(np.array(-1)))
+        return graph.node("Cast", is_inlier, to=int(TensorProto.INT64))
     if prediction.output is Output.SIGN:
         is_second = graph.node("Greater", _column(graph, functions), graph.constant(np.array(0.0)))
-        return _label_at(graph, graph.node("Cast", is_second, to=int(TensorProto.INT64)), prediction)
+        return graph.node("Cast", is_second, to=int(TensorProto.INT64))
     if prediction.output is Output.PAIRS and prediction.break_ties:
         by_class = values
     elif prediction.output is Output.PAIRS:
@@ -127,7 +138,7 @@ def _label(graph: Nodes, functions: str, values: str, prediction: Prediction) ->
         by_class = _votes(graph, is_first, prediction)
     else:
         by_class = functions
-    return _label_at(graph, _largest(graph, by_class), prediction)
+    return _largest(graph, by_class)
 
 
 def _largest(graph: Nodes, values: str) -> str:
@@ -136,25 +147,8 @@ def _largest(graph: Nodes, values: str) -> str:
 
 
 def _label_at(graph: Nodes, position: str, prediction: Prediction) -> str:
-    assert prediction.classes is not None
-    return graph.node("Gather", graph.constant(plain_labels(prediction.classes)), position)
-
-
-def _probabilities(graph: Nodes, values: str, calibration: Calibration, n_classes: int) -> str:
-    one = graph.constant(np.array(1.0))
-    scaled = graph.node("Mul", values, graph.constant(calibration.slope))
-    if calibration.link == "softmax":
-        if n_classes == 2:
-            scaled = graph.node("Concat", graph.node("Neg", scaled), scaled, axis=1)
-        return graph.node("Softmax", scaled, axis=1)
-    scaled = graph.node("Add", scaled, graph.constant(calibration.offset))
-    sigmoid = graph.node("Div", one, graph.node("Add", graph.node("Exp", scaled), one))
-    if n_classes == 2:
-        return graph.node("Concat", graph.node("Sub", one, sigmoid), sigmoid, axis=1)
-    total = graph.node("ReduceSum", sigmoid, graph.constant(np.array([1])), keepdims=1)
-    is_zero = graph.node("Equal", total, graph.constant(np.array(0.0)))
-    equal = graph.constant(np.full(n_classes, 1.0 / n_classes))
-    return graph.node("Where", is_zero, equal, graph.node("Div", sigmoid, total))
+    labels = np.array([-1, 1]) if prediction.classes is None else plain_labels(prediction.classes)
+    return graph.node("Gather", graph.constant(labels), position)
 
 
 # ---- graph ----------------------------------------------------------------------------------------------------------
@@ -165,7 +159,7 @@ def _named_output(graph: NodeList, name: str, value: str, prediction: Prediction
     if name in (LABEL, PREDICTION):
         kind = label_type(prediction) if name == LABEL else TensorProto.DOUBLE
         return helper.make_tensor_value_info(name, kind, ["n"])
-    width = prediction.n_classes if name == PROBABILITIES else prediction.n_values
+    width = prediction.n_classes or 2 if name == PROBABILITIES else prediction.n_values
     return helper.make_tensor_value_info(
         name, TensorProto.DOUBLE, ["n"] if name == VALUES and width == 1 else ["n", width]
     )

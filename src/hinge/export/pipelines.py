@@ -106,7 +106,8 @@ def _calibrated(model: Any) -> Prediction:
     (calibrated,) = model.calibrated_classifiers_
     estimator, calibrators = calibrated.estimator, calibrated.calibrators
     description = describe(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator)
-    description = replace(description, classes=model.classes_)  # the estimator may have been given codes of the labels
+    # The estimator may have been given codes of the labels.
+    description = replace(description, classes=model.classes_, own_calibration=None)
     if description.n_values not in (1, description.n_classes):
         raise TypeError("calibration needs one decision value per class: use decision_function_shape='ovr'")
     if calibrated.method == "sigmoid":

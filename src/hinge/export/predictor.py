@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hinge import _core
-from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction, Scaling
+from hinge.export.description import KernelTerm, LinearTerm, Output, Prediction, QuadraticTerm, Scaling
 from hinge.export.pipelines import describe
 from hinge.kernels.algebra import Array
 
@@ -65,6 +65,7 @@ class Predictor:
         self._terms = [_compiled(term) for term in prediction.terms if isinstance(term, KernelTerm)]
         linear = [term.weights.T for term in prediction.terms if isinstance(term, LinearTerm)]
         self._weights: Any = np.ascontiguousarray(sum(linear)) if linear else None
+        self._products: Any = next((t.weights.T for t in prediction.terms if isinstance(t, QuadraticTerm)), None)
         self._intercept = np.array(prediction.intercept, dtype=np.float64)
         self._signs = prediction.pair_signs() if prediction.output is Output.PAIRS else None
         self._zero_below = prediction.zero_below
@@ -100,8 +101,13 @@ class Predictor:
                 values += _core.expand(samples, vectors, kernel, coefficients, 1)
             if self._weights is not None:
                 values += X @ self._weights
-        else:
+        elif self._weights is not None:
             values = X @ self._weights + self._intercept
+        else:
+            values = np.tile(self._intercept, (len(X), 1))
+        if self._products is not None:
+            first, second = np.triu_indices(X.shape[1])
+            values += (X[:, first] * X[:, second]) @ self._products
         if self._zero_below > 0:
             values[np.abs(values) <= self._zero_below] = 0.0
         return values

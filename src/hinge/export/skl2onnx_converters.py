@@ -19,7 +19,7 @@ from skl2onnx.common.utils import check_input_and_output_numbers
 from hinge import estimators
 from hinge.export.description import Output
 from hinge.export.estimators import describe_estimator, rule_of
-from hinge.export.onnx_graph import LABEL, PREDICTION, VALUES, add_prediction, label_type
+from hinge.export.onnx_graph import LABEL, PREDICTION, PROBABILITIES, VALUES, add_prediction, label_type
 from hinge.export.onnx_nodes import Nodes
 
 #: Prefix of the names under which skl2onnx knows the estimators.
@@ -47,7 +47,10 @@ def _outputs(estimator: Any) -> list[tuple[str, Any]]:
         return [(PREDICTION, DoubleTensorType([None]))]
     width = description.n_values
     values = DoubleTensorType([None] if width == 1 else [None, width])
-    return [(LABEL, _TYPES[label_type(description)]([None])), (VALUES, values)]
+    outputs = [(LABEL, _TYPES[label_type(description)]([None])), (VALUES, values)]
+    if description.own_calibration is not None:
+        outputs.append((PROBABILITIES, DoubleTensorType([None, description.n_classes or 2])))
+    return outputs
 
 
 def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> list[Any]:
@@ -59,7 +62,7 @@ def _parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
 
 
 def _shapes(operator: Any) -> None:
-    check_input_and_output_numbers(operator, input_count_range=1, output_count_range=[1, 2])
+    check_input_and_output_numbers(operator, input_count_range=1, output_count_range=[1, 3])
     for output, (_, kind) in zip(operator.outputs, _outputs(operator.raw_operator), strict=True):
         output.set_type(kind)
 

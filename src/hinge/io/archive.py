@@ -11,6 +11,7 @@ import os
 import re
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
@@ -96,11 +97,12 @@ class Archive:
         _check_storage([entry], min(self._size, MAX_MANIFEST))
         text = self._zip.read(entry)
         try:
-            manifest = json.loads(
-                text, object_pairs_hook=_unique_keys, parse_constant=_refuse_number, parse_float=_refuse_number
+            pairs = json.loads(
+                text, object_pairs_hook=tuple, parse_constant=_refuse_number, parse_float=_refuse_number
             )
         except RecursionError as error:
             raise Flaw(f"{MANIFEST} is nested too deeply") from error
+        manifest = _tree(pairs)
         if type(manifest) is not dict:
             raise Flaw(f"{MANIFEST} does not say that this is a model", FOREIGN)
         return manifest
@@ -147,11 +149,28 @@ def _check_storage(entries: Sequence[zipfile.ZipInfo], limit: int) -> None:
             raise Flaw(f"its entry {name!r} claims {entry.file_size} bytes; at most {limit} are possible")
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise Flaw(f"{MANIFEST} has the same key twice")
-    return values
+def _tree(pairs: Any) -> Any:
+    """Return a tree in which objects are tuples of pairs with dictionaries in their place, and numbers for hex floats.
+
+    Without recursion and without a call for each node: most nodes are floats, ``{"float": "0x1.8p+1"}``.
+    """
+    root = [pairs]
+    unfinished: list[Any] = [root]
+    while unfinished:
+        container = unfinished.pop()
+        for key, value in enumerate(container) if type(container) is list else tuple(container.items()):
+            if type(value) is tuple:
+                values = container[key] = dict(value)
+                if len(values) != len(value):
+                    raise Flaw(f"{MANIFEST} has the same key twice")
+                if len(values) == 1 and type(text := values.get("float")) is str:
+                    with suppress(ValueError, OverflowError):  # `decode` raises it, after the check of the version
+                        container[key] = float.fromhex(text)
+                        continue
+                unfinished.append(values)
+            elif type(value) is list:
+                unfinished.append(value)
+    return root[0]
 
 
 def _refuse_number(text: str) -> None:

@@ -16,10 +16,10 @@ from hinge.io.encode import MAX_DEPTH, SCALARS, SPARSE, check_csr
 from hinge.io.errors import NEWER, Flaw
 from hinge.io.estimators import rebuild
 from hinge.io.registry import (
+    DECODED,
     ENUMS,
     FORMER_FIELDS,
     FORMER_NAMES,
-    PLAIN,
     RECORDS,
     TYPES,
     fields_of,
@@ -67,16 +67,16 @@ class Decoder:
         """Return the value of a tree."""
         if depth > MAX_DEPTH:
             raise Flaw("its values are nested too deeply")
-        if type(node) in PLAIN:
+        if type(node) in DECODED:
             return node
         if type(node) is list:
             return [self.decode(item, depth + 1) for item in node]
         if type(node) is not dict or len(node) != 1:
             raise _unknown(node)
         ((tag, content),) = node.items()
-        if tag == "array" and type(content) is int:  # arrays and floats are the most common nodes
+        if tag == "array" and type(content) is int:  # the most common nodes
             return self._array(content)
-        if tag == "float" and type(content) is str:
+        if tag == "float" and type(content) is str:  # an invalid one: the archive decodes the others
             return float.fromhex(content)
         read = self._READERS.get(tag)
         if read is None:
@@ -145,17 +145,17 @@ class Decoder:
         return matrix
 
     def _enum(self, content: Any, depth: int) -> Any:
-        cls, name = expect(content, list, 2)
-        if type(cls) is not str or type(name) is not str:
+        if type(content) is not list or tuple(map(type, content)) != (str, str):
             raise _unknown(content)
+        cls, name = content
         if cls not in ENUMS or name not in ENUMS[cls].__members__:
             raise Flaw(f"it holds {cls[:40]}.{name[:40]}, which this hinge does not know")
         return ENUMS[cls][name]
 
     def _record(self, content: Any, depth: int) -> Any:
-        name, nodes = expect(content, list, 2)
-        if type(name) is not str or type(nodes) is not dict:
+        if type(content) is not list or tuple(map(type, content)) != (str, dict):
             raise _unknown(content)
+        name, nodes = content
         current: str = FORMER_NAMES.get(name) or name
         cls = RECORDS.get(current)
         if cls is None:
@@ -167,9 +167,9 @@ class Decoder:
             raise Flaw(f"an object of class {name} has the wrong fields")
         values = {}
         for field, node in nodes.items():
-            value = node if type(node) in PLAIN else self.decode(node, depth + 1)
-            hint = fields[field][0]
-            if type(value) is not hint and not fits(value, hint):
+            value = node if type(node) in DECODED else self.decode(node, depth + 1)
+            hint, kind, _ = fields[field]
+            if type(value) is not kind and not fits(value, hint):
                 raise Flaw(f"{name}.{field} is a {type(value).__name__}, but it must be {hint}")
             values[field] = value
         record = cls(**values)

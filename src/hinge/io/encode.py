@@ -125,10 +125,10 @@ class Encoder:
     def _fields(self, record: Any, where: str, depth: int) -> dict[str, Any]:
         cls: type = type(record)
         fields = {}
-        for name, (hint, _) in fields_of(cls).items():
+        for name, (hint, kind, _) in fields_of(cls).items():
             value, place = getattr(record, name), f"{where}.{name}"
             fields[name] = self.encode(value, place, depth + 1)
-            if not fits(value, hint):
+            if type(value) is not kind and not fits(value, hint):
                 raise TypeError(
                     f"{place} is a {type(value).__name__} and cannot be saved: it should be {hint}"
                 )

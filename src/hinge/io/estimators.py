@@ -8,7 +8,7 @@ from typing import Any
 from hinge.io.checks.estimators import check_attributes
 from hinge.io.checks.records import check_record
 from hinge.io.errors import NEWER, Flaw
-from hinge.io.registry import ESTIMATORS, FORMER_ATTRIBUTES, PLAIN, SAVED, estimator_class, name_of
+from hinge.io.registry import DECODED, ESTIMATORS, FORMER_ATTRIBUTES, SAVED, estimator_class, name_of
 from hinge.io.steps.checks import check_step
 from hinge.io.steps.classes import STEPS
 
@@ -26,7 +26,7 @@ def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode
     cls: Any = estimator_class(name)
     if cls is None:
         raise Flaw(f"it holds a {name[:40]!r}, but load reads only {', '.join(sorted(SAVED))}", NEWER)
-    values = {key: node if type(node) in PLAIN else decode(node) for key, node in parameters.items()}
+    values = {key: node if type(node) in DECODED else decode(node) for key, node in parameters.items()}
     unknown = sorted(set(values) - set(cls._get_param_names()))
     if unknown:
         raise Flaw(f"{name} has no parameter {unknown[0][:40]!r}", NEWER)
@@ -40,7 +40,7 @@ def rebuild(name: str, parameters: dict[str, Any], state: dict[str, Any], decode
         reserved = key.startswith("__") or callable(member) or isinstance(member, property)
         if reserved or not key.isidentifier() or key in attributes:
             raise Flaw(f"{key[:40]!r} cannot be an attribute of a fitted {name}")
-        attributes[key] = node if type(node) in PLAIN else decode(node)
+        attributes[key] = node if type(node) in DECODED else decode(node)
     check_whole(model)
     return model
 

@@ -18,8 +18,8 @@ def to_onnx(model: Any, path: Path | None = None) -> Any:
     with those of the estimator to rounding errors. The input `X` has shape (n, n_features) for any n. The outputs are
 
     - `prediction` (n,) of a regression or ranking estimator;
-    - `label` (n,), `decision_values` (n,) or (n, number of classes or pairs), and `probabilities` (n, n_classes) of a
-      calibrated classifier.
+    - `label` (n,), `decision_values` (n,) or (n, number of classes or pairs), and `probabilities` (n, n_classes) of an
+      estimator with ``probability=True`` or a calibrated classifier.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def to_c(model: Any, path: Path | None = None, *, dtype: str = "float64", prefix
     - ``hinge_label hinge_predict(const hinge_real *x)``: the label, or the prediction of a regression estimator;
     - ``void hinge_decide(const hinge_real *x, hinge_real *values)``: the decision values of a classifier;
     - ``int hinge_class(const hinge_real *x)``: the position of the label in ``hinge_labels``;
-    - ``void hinge_probabilities(const hinge_real *x, hinge_real *probabilities)`` of a calibrated classifier;
+    - ``void hinge_probabilities(const hinge_real *x, hinge_real *probabilities)`` of an estimator with
+      ``probability=True`` or a calibrated classifier;
     - with ``-DHINGE_TEST_MAIN``, a program that reads samples from standard input and prints predictions.
 
     Parameters

@@ -141,8 +141,10 @@ def _check_version(manifest: dict[str, Any]) -> None:
 
 
 def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
-    name = expect(manifest["class"], str)
-    parameters, state = expect(manifest["parameters"], dict), expect(manifest["state"], dict)
+    parts = manifest["class"], manifest["parameters"], manifest["state"]
+    if tuple(map(type, parts)) != (str, dict, dict):
+        raise Flaw("its description has values of the wrong type")
+    name, parameters, state = parts
     if name in WHOLE:
         return _rebuild_whole(parameters, state, decoder, WHOLE[name])
     return rebuild(name, parameters, state, decoder.decode)

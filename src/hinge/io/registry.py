@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge import kernels, losses, lowrank, model, problems, solvers
+from hinge import kernels, losses, lowrank, model, problems
 from hinge.estimators.common.reduced_model import LowRankReport
 from hinge.estimators.common.warm_start import WarmStart
 from hinge.io.steps.classes import FUNCTIONS, STEPS
@@ -67,6 +67,7 @@ ESTIMATORS = Classes.of_modules(
             "TransductiveSVC",
         ),
         "hinge.recipes": ("SlidingSVC", "SlidingSVR", "HeteroscedasticSVR"),
+        "hinge.selection": ("SVCCV", "SVRCV", "LinearSVCCV", "LinearSVRCV"),
     }
 )
 
@@ -100,6 +101,20 @@ RECORDS = Classes(
                 "hinge.online": ("OnlineOptions", "OnlineState"),
                 "hinge.paths": ("ParametricProblem", "Pieces", "Counts"),
                 "hinge.paths.ties": ("Rounding",),
+                "hinge.solvers": (
+                    "SMO",
+                    "AdaTron",
+                    "Auto",
+                    "Chunking",
+                    "CoordinateDescent",
+                    "GradientDescent",
+                    "InteriorPoint",
+                    "Lagrangian",
+                    "LowRankInteriorPoint",
+                    "Newton",
+                    "PairDescent",
+                    "WorkingSet",
+                ),
             }
         ).data,
     }
@@ -113,17 +128,6 @@ _RECORDS: tuple[type, ...] = (
     problems.Certificate,
     problems.History,
     WarmStart,
-    solvers.SMO,
-    solvers.Auto,
-    solvers.InteriorPoint,
-    solvers.WorkingSet,
-    solvers.Chunking,
-    solvers.CoordinateDescent,
-    solvers.LowRankInteriorPoint,
-    solvers.Newton,
-    solvers.Lagrangian,
-    solvers.GradientDescent,
-    solvers.AdaTron,
     lowrank.SGMA,
     lowrank.PivotedCholesky,
     lowrank.Nystrom,
@@ -131,12 +135,14 @@ _RECORDS: tuple[type, ...] = (
     model.DictionaryModel,
     *losses.MARGIN_LOSSES.values(),
     *losses.RESIDUAL_LOSSES.values(),
-    solvers.PairDescent,
 )
 RECORDS.update((cls.__name__, cls) for cls in _RECORDS)
 
 #: JSON types that stand for themselves in a model file.
 PLAIN = frozenset((type(None), bool, int, str))
+
+#: Types of the nodes of a tree that `Archive.manifest` returns which are values; the archive decodes floats.
+DECODED = PLAIN | {float}
 
 #: Names of classes in files written by earlier versions.
 FORMER_NAMES = {"Stand": "WarmStart", "Motion": "ParametricProblem"}
@@ -192,12 +198,19 @@ def function(name: str) -> Any:
 
 
 @cache
-def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
-    """Return the constructor fields of a dataclass: {name: (type hint, whether it has a default)}."""
+def fields_of(record: type) -> dict[str, tuple[Any, Any, bool]]:
+    """Return the constructor fields of a dataclass: {name: (type hint, class, whether it has a default)}.
+
+    An object of the class itself matches the hint.
+    """
     hints = typing.get_type_hints(record)
     missing = dataclasses.MISSING
     return {
-        field.name: (hints[field.name], field.default is not missing or field.default_factory is not missing)
+        field.name: (
+            hints[field.name],
+            np.ndarray if typing.get_origin(hints[field.name]) is np.ndarray else hints[field.name],
+            field.default is not missing or field.default_factory is not missing,
+        )
         for field in dataclasses.fields(record)
         if field.init
     }
@@ -206,7 +219,7 @@ def fields_of(record: type) -> dict[str, tuple[Any, bool]]:
 @cache
 def required_fields(record: type) -> frozenset[str]:
     """Return the constructor fields of a dataclass that have no default."""
-    return frozenset([name for name, (_, optional) in fields_of(record).items() if not optional])
+    return frozenset([name for name, (*_, optional) in fields_of(record).items() if not optional])
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -112,7 +112,7 @@ def _model(noise: Any) -> Any:
         p = float(power)
         if not p >= 1:
             raise ValueError(f"noise={noise!r}: the power must be at least 1")
-        return stats.gennorm(p)
+        return stats.gennorm(p, scale=p ** (1 / p))  # the density of gennorm(p) is proportional to exp(−|ξ|ᵖ)
     names = ", ".join(map(repr, [*MODELS, "polynomial:p"]))
     raise ValueError(f"noise={noise!r} is unknown; choose one of {names}, or a frozen distribution of scipy.stats")
 

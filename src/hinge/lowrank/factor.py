@@ -133,11 +133,6 @@ class Factor:
         """Return c = T⁻ᵀ w, for which ⟨w, transform(x)⟩ = Σⱼ cⱼ k(x_basis[j], x).            docs/math (351)"""
         return scipy.linalg.solve_triangular(self.T, w, lower=True, trans="T", check_finite=False)
 
-    def error_bound(self, beta: Array, rows: NDArray[np.intp] | None = None) -> float:
-        """Bound βᵀ(K − LLᵀ)β from above by means of the diagonal of the residual.          docs/math (353)"""
-        residual = self.residual if rows is None else self.residual[rows]
-        return float(np.abs(beta) @ np.sqrt(residual)) ** 2
-
 
 def make_factor(
     source: Source,

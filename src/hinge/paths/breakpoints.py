@@ -87,17 +87,6 @@ class Pieces:
         """Return the entries of segment k in `margin`, `value` and `rate`."""
         return slice(int(self.offset[k]), int(self.offset[k + 1]))
 
-    def index_set_sizes(self, size: int) -> NDArray[np.int64]:
-        """Count the variables at the lower bound, at the upper bound and between, per segment (n_segments × 3)."""
-        counts = np.zeros((len(self) + 1, 3), dtype=np.int64)
-        places = np.full(size, -1, dtype=np.int8)
-        for at, variable, place in zip(self.changed_at, self.changed, self.place, strict=True):
-            if places[variable] >= 0:
-                counts[at, places[variable]] -= 1
-            counts[at, place] += 1
-            places[variable] = place
-        return np.cumsum(counts[:-1], axis=0)
-
     def beta(self, parametric: ParametricProblem, theta: float) -> Array:
         """Return the signed variables at θ."""
         k = self.segment(theta)

@@ -316,6 +316,10 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         """Write an interactive page of the path; see `hinge.plotting.explore`."""
         return import_module("hinge.plotting.explorer").explore(self, file, X_val, y_val, **options)
 
+    def animate(self, file: Any, **options: Any) -> Any:
+        """Write an animated GIF of the decision function along the path; see `hinge.plotting.animate`."""
+        return import_module("hinge.plotting.animation").animate(self, file, **options)
+
     def __repr__(self) -> str:
         return (
             f"<path of {self.n_samples} samples over {self.parameter} in [{self.low:g}, {self.high:g}]: "

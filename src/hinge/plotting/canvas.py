@@ -39,6 +39,20 @@ def tidy(ax: Axes) -> None:
     ax.tick_params(which="both", color=GREY, labelcolor=BLACK, labelsize="small")
 
 
-def headline(ax: Axes, text: str) -> None:
-    """Set a left-aligned title."""
-    ax.set_title(text, loc="left", fontsize="medium", color=BLACK, pad=10)
+def headline(ax: Axes, text: str, *, above_legend: bool = False) -> None:
+    """Set a left-aligned title; `above_legend` leaves space for the legend of `legend_above`."""
+    ax.set_title(text, loc="left", fontsize="medium", color=BLACK, pad=28 if above_legend else 10)
+
+
+def legend_above(ax: Axes, **options: Any) -> None:
+    """Add a legend in one row above the axes, where it covers no curve."""
+    columns = len(ax.get_legend_handles_labels()[0])
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=columns, frameon=False, fontsize="small",
+        labelcolor=BLACK, columnspacing=1.2, handlelength=1.4, **options,
+    )  # fmt: skip
+
+
+def legend_beside(ax: Axes) -> None:
+    """Add a legend to the right of the axes, where it covers no curve."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small", labelcolor=BLACK)

@@ -154,9 +154,14 @@ class Convergence:
         gap, violation = _positive(_gap(longest)), _positive(longest.violation)
         style = _dots(len(x))
         raw = np.where(longest.exact, gap, _positive(longest.gap))
-        (self.estimate_,) = ax.plot(x, raw, color=canvas.PALETTE[0], linewidth=1.0, linestyle=":")
+        (self.estimate_,) = ax.plot(
+            x, raw, color=canvas.PALETTE[0], linewidth=1.0, linestyle=":",
+            label="gap of the active samples only (no bound)",
+        )  # fmt: skip
         (self.violation_,) = ax.plot(x, violation, color=canvas.PALETTE[2], **{**style, "linewidth": 1.1})
-        (self.gap_,) = ax.plot(x, gap, color=canvas.PALETTE[0], **{**style, "linewidth": 2.2})
+        (self.gap_,) = ax.plot(
+            x, gap, color=canvas.PALETTE[0], label="gap of the bounds for all samples", **{**style, "linewidth": 2.2}
+        )
         ax.set_yscale("log")
         ax.set_xlim(left=0)
         ax.locator_params(axis="x", integer=True)
@@ -172,9 +177,11 @@ class Convergence:
                 xytext=(0, -4), textcoords="offset points", ha="right", va="top", fontsize="small",
                 color=canvas.BLACK,
             )  # fmt: skip
+        if not np.all(longest.exact):
+            canvas.legend_above(ax, handles=[self.gap_, self.estimate_])
         if len(self.histories) > 1:
             title = f"{self.title}: {len(self.histories)} pairs of classes, the longest fit in colour"
-            canvas.headline(ax, title.removeprefix(": "))
+            canvas.headline(ax, title.removeprefix(": "), above_legend=not np.all(longest.exact))
 
 
 def _best(history: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

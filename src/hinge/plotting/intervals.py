@@ -94,6 +94,11 @@ class IntervalDisplay:
         ax : matplotlib.axes.Axes, optional
         """
         check_is_fitted(estimator)
+        if hasattr(estimator, "history_"):
+            raise TypeError(
+                f"estimator is an {type(estimator).__name__}, whose intervals have the level of their time; use "
+                "IntervalDisplay.from_history(estimator.history_)"
+            )
         predictions, intervals = estimator.predict(X), estimator.predict_interval(X, alpha)
         columns = np.asarray(X, dtype=np.float64)
         if feature is None and columns.shape[1] > 1:

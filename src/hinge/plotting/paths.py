@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from hinge.paths import ApproximatePath, LPPath, QuadraticLossPath, SolutionPath
 from hinge.plotting import canvas
+from hinge.plotting.index_sets import index_set_sizes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,8 +141,8 @@ class PathDisplay:
             label = f"feature {chosen[i]}" if names is None else str(names[chosen[i]])
             self.lines_ += draw(knots, values[:, i], color=colour, linewidth=1.4, label=label, **options)
         ax.set_ylabel("weight", color=canvas.BLACK)
-        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
-        canvas.headline(ax, f"Weights of {len(chosen):,} features")
+        canvas.legend_beside(ax)
+        canvas.headline(ax, f"Weights of {_coloured(len(chosen), 'features')}, {self._shown_knots()}")
 
     def _positions(self, features: Any, names: Any) -> Any:
         """Return the positions of features that are given by name or position."""
@@ -166,41 +167,27 @@ class PathDisplay:
             self.lines_ += ax.plot(knots, values[:, others], color=canvas.GREY, alpha=0.25, linewidth=0.6)
         for colour, i in zip(canvas.colours(len(highlighted)), highlighted, strict=True):
             self.lines_ += ax.plot(knots, values[:, i], color=colour, linewidth=1.4, label=f"sample {chosen[i]}")
-        ax.set_ylabel("α / C" if getattr(self.path, "parameter", "") == "C" else "α", color=canvas.BLACK)
-        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
-        canvas.headline(ax, f"Coefficients, {len(self.path.breakpoints):,} breakpoints")
+        symbol = "β" if getattr(self.path, "task", "") == "regression" else "α"
+        over = " / C" if getattr(self.path, "parameter", "") == "C" else ""
+        ax.set_ylabel(symbol + over, color=canvas.BLACK)
+        canvas.legend_beside(ax)
+        canvas.headline(ax, f"Coefficients of {_coloured(len(chosen), 'samples')}, {self._shown_knots()}")
 
     def _index_sets(self, ax: Axes) -> None:
-        if isinstance(self.path, QuadraticLossPath):
-            sizes, edges = self.path.set_sizes(), self.path.knots
-            names = ("right: α = 0", "center", "left: α = h")
-        else:
-            pieces, parametric = self.path.pieces, self.path.parametric
-            low, high, between = pieces.index_set_sizes(parametric.size).T
-            names = ("at the lower bound", "on the margin", "at the upper bound")
-            if self.path.task == "classification":  # bounds in signed coordinates: zero is above for the negative class
-                names = ("outside: α = 0", "on the margin", "inside: α = C")
-                low, high = self._outside_inside()
-            sizes, edges = np.stack([low, between, high], axis=1), np.append(pieces.start, self.path.high)
+        edges, sizes, names = index_set_sizes(self.path)
         for column, (name, colour) in enumerate(zip(names, canvas.colours(3), strict=True)):
             values = np.append(sizes[:, column], sizes[-1, column])
             self.lines_ += ax.step(edges, values[: len(edges)], where="post", color=colour, linewidth=1.4, label=name)
         ax.set_ylabel("samples", color=canvas.BLACK)
-        ax.legend(frameon=False, fontsize="small", labelcolor=canvas.BLACK)
-        canvas.headline(ax, "Index sets")
+        canvas.legend_above(ax)
+        canvas.headline(ax, "Index sets", above_legend=True)
 
-    def _outside_inside(self) -> tuple[Any, Any]:
-        pieces, sign = self.path.pieces, self.path.parametric.sign
-        counts = np.zeros((len(pieces) + 1, 2), dtype=np.int64)
-        side = np.full(len(sign), -1)
-        for at, v, place in zip(pieces.changed_at, pieces.changed, pieces.place, strict=True):
-            if side[v] >= 0:
-                counts[at, side[v]] -= 1
-            side[v] = -1 if place == 2 else int((place == 1) == (sign[v] > 0))
-            if side[v] >= 0:
-                counts[at, side[v]] += 1
-        outside, inside = np.cumsum(counts[:-1], axis=0).T
-        return outside, inside
+    def _shown_knots(self) -> str:
+        """Return the number of breakpoints, and of those at which curves are drawn if these are fewer."""
+        if isinstance(self.path, ApproximatePath):
+            return f"{len(self.path.knots):,} knots"
+        count = len(self.path.breakpoints)
+        return f"{MAX_KNOTS:,} of {count:,} breakpoints drawn" if count > MAX_KNOTS else f"{count:,} breakpoints"
 
     def _validation(self, ax: Axes) -> None:
         error, best = self.data, self.data.best()
@@ -217,6 +204,11 @@ class PathDisplay:
             self.lines_.append(ax.axvspan(best.low, best.high, color=canvas.PALETTE[4], alpha=0.35, linewidth=0))
         self.lines_ += ax.plot([best.low, best.high], [best.error] * 2, "o-", color=canvas.PALETTE[1], markersize=4)
         canvas.headline(ax, f"Smallest error {best.error:.4g} for [{best.low:.4g}, {best.high:.4g}]")
+
+
+def _coloured(count: int, noun: str) -> str:
+    """Return the number of curves, and how many of them are in colour."""
+    return f"{count:,} {noun} ({HIGHLIGHTED} in colour)" if count > HIGHLIGHTED else f"{count:,} {noun}"
 
 
 def _check_exact(path: Any) -> None:

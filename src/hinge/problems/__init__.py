@@ -1,6 +1,6 @@
 """Problem (1), its linear, parametric and other forms, solutions and certificates."""
 
-from hinge.problems.certificate import Certificate, certify, combine, known_bounds, optimal_offset
+from hinge.problems.certificate import Certificate, certify, combine, known_bounds
 from hinge.problems.crammer_singer import (
     CrammerSingerProblem,
     CrammerSingerSolution,
@@ -15,16 +15,16 @@ from hinge.problems.linear import (
     broadcast_ratio,
     certify_linear,
     check_inverse_cost,
-    constant_function,
     kernel_form,
     kernel_variables,
     linear_form,
-    linear_optimality,
     linear_problem,
     scaled,
     scaled_cost,
 )
+from hinge.problems.linear_optimality import constant_function, linear_optimality
 from hinge.problems.lp import LPProblem, LPSolution, certify_lp
+from hinge.problems.offset import optimal_offset
 from hinge.problems.optimality import Optimality, optimality
 from hinge.problems.parametric import ParametricProblem, parametric_problem
 from hinge.problems.problem import Dual, Problem, Quadratic, dot

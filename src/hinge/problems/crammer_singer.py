@@ -15,7 +15,8 @@ from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.distances import squared_norms
 from hinge.kernels.double_double import Pair, two_sum
 from hinge.problems.certificate import Certificate, relative
-from hinge.problems.linear import Bias, row_blocks
+from hinge.problems.linear import Bias
+from hinge.problems.linear_optimality import row_blocks
 from hinge.problems.optimality import Optimality
 from hinge.problems.separable import Array
 from hinge.problems.solution import History

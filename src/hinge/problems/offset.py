@@ -1,4 +1,4 @@
-"""Multipliers of the equality rows with the smallest gap, for problems without a closed form."""
+"""Multipliers of the equality rows with the smallest gap."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # scipy.optimize is loaded on first use: it takes longer than all other imports
 
+from hinge import _core
 from hinge.problems.problem import Problem
 from hinge.problems.separable import Array
 
 INFINITE_MULTIPLIER = 1e100  # multipliers beyond this are reported as infinite
 
 
-def offset_by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
+def optimal_offset(problem: Problem, alpha: Array, gradient: Array) -> Array:
+    """Return argmin over μ of the gap (4): a weighted median per equality row or, with a term h, a root of (315).
+
+    Rows that share variables, which no formulation of this package has, lead to a linear program.
+    """
+    rows = problem.A
+    if problem.term is not None:
+        return _by_bisection(problem, alpha, gradient)
+    if share_variables(rows):
+        return _by_linear_program(problem, alpha, gradient)
+    alpha, gradient = np.ascontiguousarray(alpha), np.ascontiguousarray(gradient)
+    mu = np.empty(len(rows))
+    for k, row in enumerate(rows):
+        mu[k] = _core.best_multiplier(row, alpha, gradient, problem.lower, problem.upper)
+    return mu
+
+
+def share_variables(rows: Array) -> bool:
+    """Whether equality rows have variables in common."""
+    return len(rows) > 1 and bool(np.any(np.count_nonzero(rows, axis=0) > 1))
+
+
+def _by_linear_program(problem: Problem, alpha: Array, gradient: Array) -> Array:
     """Minimize Σ t_v s.t.  t_v ≥ r_v (α_v − x) for finite bounds x,  r = g + Aᵀμ; infinite bounds fix its sign."""
     size, rows = problem.size, problem.A
     cost = np.concatenate([np.zeros(len(rows)), np.ones(size)])
@@ -35,13 +58,13 @@ def offset_by_linear_program(problem: Problem, alpha: Array, gradient: Array) ->
     return np.asarray(answer.x[: len(rows)], dtype=np.float64)
 
 
-def offset_by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
+def _by_bisection(problem: Problem, alpha: Array, gradient: Array) -> Array:
     """Find the root of the derivative of the gap, aᵀ(α − x(μ)), which increases with μ_k.           docs/math (315)
 
     Here x(μ) maximizes −(g + Aᵀμ)ᵀx − h(x). Rows that share variables are minimized alternately.
     """
     rows, mu = problem.A, np.zeros(len(problem.A))
-    shared = len(rows) > 1 and bool(np.any(np.count_nonzero(rows, axis=0) > 1))
+    shared = share_variables(rows)
     for _ in range(30 if shared else 1):
         before = mu.copy()
         for k, row in enumerate(rows):

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hinge.problems import double_double
-from hinge.problems.certificate import infeasibility_of, kkt_violations, optimal_offset, relative
+from hinge.problems.bounds import infeasibility_of, kkt_violations
+from hinge.problems.certificate import relative
+from hinge.problems.offset import optimal_offset
 from hinge.problems.problem import Problem, dot
 from hinge.problems.separable import Array
 

@@ -337,8 +337,9 @@ def unsigned_problem(
     The arrays are checked by the compiled core: there is a problem for every pair of classes.
     """
     sign, linear, lower, upper = map(np.ascontiguousarray, (sign, linear, lower, upper), repeat(np.float64))
-    p, low, high, valid = _core.unsigned_variables(sign, linear, lower, upper)
-    if not valid or sign.size % max(access.n, 1) or not all(map(isfinite, total.tolist())):
+    found = _core.unsigned_variables(sign, linear, lower, upper)
+    p, low, high = found.linear, found.lower, found.upper
+    if not found.valid or sign.size % max(access.n, 1) or not all(map(isfinite, total.tolist())):
         quadratic = Quadratic(access, sign)  # raises the error, as does the problem
         return Problem(quadratic, p, rows, total, low, high, term, bounds_error, totals_error)
     problem = Problem.__new__(Problem)

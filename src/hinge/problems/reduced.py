@@ -18,7 +18,8 @@ from hinge.kernels import Kernel, Precomputed
 from hinge.kernels.algebra import UNIT_ROUNDOFF, Data
 from hinge.kernels.direct import LARGEST_FACTOR, bounded_product
 from hinge.kernels.distances import row_blocks
-from hinge.problems.certificate import Certificate, bounds
+from hinge.problems.bounds import bounds
+from hinge.problems.certificate import Certificate
 from hinge.problems.problem import Problem
 from hinge.problems.separable import Array
 

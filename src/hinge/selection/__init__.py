@@ -5,6 +5,7 @@ from hinge.selection.bounds import LooBounds, loo_bounds
 from hinge.selection.estimators.kernel import SVCCV, SVRCV
 from hinge.selection.estimators.linear import LinearSVCCV, LinearSVRCV
 from hinge.selection.grid import grid
+from hinge.selection.learning_curve import LearningCurve, learning_curve
 from hinge.selection.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.selection.nu.interval import NuRange, nu_range
 from hinge.selection.nu.search import nu_grid
@@ -16,6 +17,7 @@ __all__ = [
     "SVCCV",
     "SVRCV",
     "GridResult",
+    "LearningCurve",
     "LeaveOneOut",
     "LinearSVCCV",
     "LinearSVRCV",
@@ -26,6 +28,7 @@ __all__ = [
     "SearchResult",
     "epsilon_for_noise",
     "grid",
+    "learning_curve",
     "leave_one_out",
     "loo_bounds",
     "nu_for_noise",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -149,6 +151,10 @@ class Solver(SolverOptions, ABC):
         """The kernel access that the solver uses instead of `access`, such as a factor LLᵀ (`capabilities.factor`)."""
         return access
 
+    def without_polishing(self) -> Self:
+        """This solver without an exact solution of the active-set equations, for intermediate results."""
+        return self
+
     def stages(self) -> list[Self]:
         """The solvers of the rounds in which estimators refine a factor. By default there is one round."""
         return [self]
@@ -173,8 +179,33 @@ _TERM_ERRORS = {
 
 # ---- solvers by name ------------------------------------------------------------------------------------------------
 
+class SolverNames(UserDict[str, Any]):
+    """Solvers by name. A solver that is given by the name of its module is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> type[Solver]:
+        """Return the class of a solver."""
+        if isinstance(self.data[name], str):
+            import_module(f"hinge.solvers.{self.data[name]}")  # which registers the class
+        solver: type[Solver] = self.data[name]
+        return solver
+
+
 #: The values of the parameter `solver` of estimators.
-SOLVERS: dict[str, type[Solver]] = {}
+SOLVERS = SolverNames(
+    {
+        "adatron": "textbook.adatron",
+        "auto": "auto",
+        "chunking": "decomposition.chunking",
+        "coordinate_descent": "linear.coordinate_descent",
+        "gradient_descent": "textbook.gradient_descent",
+        "interior_point": "interior_point.dense",
+        "lagrangian": "textbook.lagrangian",
+        "low_rank_interior_point": "interior_point.low_rank",
+        "newton": "textbook.newton",
+        "smo": "decomposition.smo",
+        "working_set": "decomposition.working_set",
+    }
+)
 
 SolverType = TypeVar("SolverType", bound=type[Solver])
 

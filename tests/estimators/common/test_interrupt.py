@@ -12,7 +12,7 @@ import pytest
 
 import hinge
 from hinge import LPSVC, SVC, SVR, LinearSVC, LowRankSVC, NuSVC, NuSVR, OneClassSVM, RankingSVM, Status
-from hinge.estimators.common import training
+from hinge.estimators.common import report
 from hinge.lowrank import Nystrom
 from hinge.problems import Problem
 from hinge.solvers import InteriorPoint, Lagrangian, LinearProgramming, LowRankInteriorPoint, auto
@@ -165,7 +165,7 @@ def test_interrupt_of_the_accurate_gradient_keeps_the_certificate(monkeypatch):
             pytest.fail("the signal was not raised at once")
         return bounded_gradient(problem, alpha, accurate)
 
-    monkeypatch.setattr(training, "ROUNDING_SHARE", 0.0)
+    monkeypatch.setattr(report, "ROUNDING_SHARE", 0.0)
     monkeypatch.setattr(Problem, "bounded_gradient", interrupted)
     model = SVC()
     with pytest.raises(KeyboardInterrupt):

@@ -215,7 +215,7 @@ def test_explain_compares_the_choice_with_the_decision_tree(estimator, solver, r
 
 
 def test_the_recommendation_depends_on_the_memory_and_on_the_size_of_the_expansion(monkeypatch):
-    monkeypatch.setattr(sys.modules["hinge.solvers.explain"], "available_bytes", lambda: 8.0 * 49**2)
+    monkeypatch.setattr(sys.modules["hinge.solvers.explanation"], "available_bytes", lambda: 8.0 * 49**2)
     X, y, _ = blobs(50, 2)
     assert explain(SVC(), X, y).recommended == "chunking or SMO"
     assert explain(SVC(), X, y).difference == ""

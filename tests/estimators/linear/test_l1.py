@@ -286,3 +286,31 @@ def test_solver_needs_an_l1_problem():
     problem = model._problems(model._validate(X, y, None, reset=False))[0]
     with pytest.raises(ValueError, match="use CoordinateDescent"):
         L1CoordinateDescent().solve_linear(problem)
+
+
+def topics(n=1000, d=2000, seed=0):
+    """Word counts of documents about two topics, weighted by rarity; with large C the samples can be separated."""
+    rng = np.random.default_rng(seed)
+    base = 1 / np.arange(1, d + 1) ** 1.05
+    words = [base * np.exp(rng.normal(size=d)) for _ in range(2)]
+    y = rng.integers(0, 2, n)
+    lengths = np.maximum(5, rng.lognormal(np.log(120), 0.9, n)).astype(int)
+    mixed = [0.85 * base / base.sum() + 0.15 * w / w.sum() for w in words]
+    X = np.array([rng.multinomial(length, mixed[label]) for length, label in zip(lengths, y, strict=True)], dtype=float)
+    X = np.log1p(X) * np.log(n / np.maximum(1, np.count_nonzero(X, axis=0)))
+    return sp.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True)), y
+
+
+def test_separable_text_is_solved_within_the_default_number_of_iterations():
+    X, y = topics()
+    model = hinge.LinearSVC(penalty="l1", C=10.0, tol=1e-3).fit(X, y)
+    assert model.status_ is Status.SOLVED
+    assert model.n_iter_ < 700
+    assert model.certificate_.relative_gap <= 1e-3
+
+
+def test_a_run_that_starts_from_weights_has_no_stages():
+    X, y = topics(200, 300)
+    model = hinge.LinearSVC(penalty="l1", C=30.0, tol=1e-4, warm_start=True).fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < 0.5 * first

@@ -131,6 +131,7 @@ def test_the_epsilon_of_a_noise_model_leaves_the_fraction_nu_outside():
         variance = 2 * model.sf(tau) / (2 * model.pdf(tau)) ** 2
         assert tau[np.argmin(variance)] == pytest.approx(epsilon, rel=2e-3)
     assert epsilon_for_noise("gaussian") == pytest.approx(0.612, abs=1e-3)
+    assert epsilon_for_noise("polynomial:2") == pytest.approx(epsilon_for_noise("gaussian"), abs=1e-6)
     assert epsilon_for_noise("laplace") == 0.0
     assert epsilon_for_noise("uniform") == pytest.approx(1.0)
     with pytest.raises(ValueError, match="scale=0"):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 import hinge
-from hinge.problems import Status
+from hinge.problems import Status, certify
 from hinge.solvers import SMO
 from hinge.solvers.decomposition.smo import PAIR_RULES
 from reference.data_sets import binary_data, regression_data
@@ -71,6 +71,40 @@ def test_shrinking_and_a_small_cache_do_not_change_the_optimum(rule):
         assert solution.status is Status.SOLVED
         values.append(0.5 * solution.alpha @ problem.Q.matvec(solution.alpha) + problem.p @ solution.alpha)
     assert np.ptp(values) <= 1e-6 * abs(values[0])
+
+
+@pytest.mark.parametrize("sticky", [1, 20, 10**9])
+@pytest.mark.parametrize("rule", PAIR_RULES)
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_sticky_samples_do_not_change_the_optimum(name, rule, sticky):
+    """LwK 10.1.4: they stay fixed for some steps only, and are checked before the end."""
+    problem = make_problem(name, 80, seed=4, C=2.0)
+    solver = SMO(rule=rule, tol=1e-8, polish=False, sticky=sticky)
+    solution, plain = solver.solve(problem), SMO(tol=1e-8, polish=False).solve(problem)
+    assert solution.status is Status.SOLVED
+    values = [0.5 * s.alpha @ problem.Q.matvec(s.alpha) + problem.p @ s.alpha for s in (solution, plain)]
+    assert values[0] == pytest.approx(values[1], rel=1e-7, abs=1e-7)
+
+
+def test_sticky_samples_are_left_out_of_the_steps():
+    """With shrinking, small caches and few steps too; a limit of the steps reports the violation of all samples."""
+    problem = make_problem("OneClass", 200, seed=1)
+    steps = set()
+    for sticky in (0, 5, 500):
+        for shrinking, cache in ((True, 100.0), (False, 0.02)):
+            solver = SMO(rule="platt", tol=1e-6, shrinking=shrinking, cache_size=cache, polish=False, sticky=sticky)
+            solution = solver.solve(problem)
+            assert solution.status is Status.SOLVED
+            assert certify(problem, *solution.point).relative_gap < 1e-4
+        steps.add(solution.iterations)
+        stopped = SMO(rule="platt", tol=1e-6, polish=False, sticky=sticky, max_iter=100).solve(problem)
+        assert stopped.status is Status.MAX_ITER
+        violation = certify(problem, *stopped.point).kkt_violation  # from the midpoint of the thresholds
+        assert violation <= stopped.history.violation[-1] * (1 + 1e-9) <= 2.001 * violation
+    assert len(steps) == 3
+    for sticky in (-1, 1.5, True):
+        with pytest.raises((TypeError, ValueError), match="sticky"):
+            SMO(sticky=sticky)
 
 
 def test_the_rules_choose_different_pairs():

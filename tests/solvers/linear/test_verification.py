@@ -7,7 +7,7 @@ import hinge
 from hinge import Status
 from hinge.formulations import linear_classification, linear_regression
 from hinge.problems import Bias, CrammerSingerProblem, crammer_singer_optimality, linear_optimality
-from hinge.problems.linear import constant_function
+from hinge.problems.linear_optimality import constant_function
 from hinge.solvers import CoordinateDescent
 from hinge.solvers.linear.coordinate_descent import centered
 from hinge.solvers.refinement.verification import verify_crammer_singer, verify_linear

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -116,3 +118,24 @@ def test_fixed_rate_that_diverges_or_is_invalid():
     assert descend(risk, rate=1.0).status is Status.NUMERICAL
     with pytest.raises(ValueError, match="rate=0"):
         descend(risk, rate=0)
+
+
+@pytest.mark.parametrize("regularizer", ["rkhs", "values", "sparsity"])
+def test_bounds_of_the_risk_include_rounding_errors(regularizer):
+    """Coefficients of 10⁸ whose contributions to f cancel, in rational arithmetic."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        G = rng.normal(size=(6, 2))
+        K, y = G @ G.T, np.where(np.arange(6) % 2, 1.0, -1.0)
+        alpha = 1e8 * np.linalg.qr(G, mode="complete")[0][:, 2:] @ rng.normal(size=4)
+        f = K @ alpha
+        found = RegularizedRisk(K, y, SquaredHinge(), np.ones(6), regularizer, 0.25).upper_bound(alpha, f, 0.5)
+        a = [Fraction(v) for v in alpha]
+        g = [sum(Fraction(k) * v for k, v in zip(row, a, strict=True)) for row in K.tolist()]
+        losses = sum(max(Fraction(0), 1 - int(s) * (v + Fraction(1, 2))) ** 2 for s, v in zip(y, g, strict=True))
+        penalty = {
+            "rkhs": sum(v * w for v, w in zip(a, g, strict=True)) / 2,
+            "values": sum(v * v for v in g),
+            "sparsity": sum(map(abs, a)),
+        }[regularizer]
+        assert Fraction(found) >= losses + penalty / 4

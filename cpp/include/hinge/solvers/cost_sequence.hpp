@@ -18,8 +18,6 @@
 
 namespace hinge {
 
-constexpr std::int8_t kNotStarted = -1;  // status of a cost that was not reached
-
 // A problem with n samples, for m costs.
 struct CostSequenceProblem {
   Span<const std::int32_t> samples;            // rows of the kernel matrix
@@ -28,7 +26,7 @@ struct CostSequenceProblem {
   std::int64_t max_iterations = -1;            // per cost; −1: no limit
   Span<double> coefficients;                   // m × n: β summed over the slots of a sample
   Span<double> offset, seconds;                // m: the offset with the smallest gap, docs/math (5); the run time
-  Span<std::int8_t> status;                    // m: a Status, or kNotStarted
+  Span<std::int8_t> status;                    // m: a Status; unchanged for costs that were not reached
   Span<std::int64_t> iterations;               // m
 };
 

@@ -35,6 +35,7 @@ struct SmoOptions {
   double max_seconds = -1;           // < 0: no limit
   std::size_t cache_bytes = std::size_t{200} << 20;
   PairRule rule = PairRule::second_order;
+  std::int64_t sticky_steps = 0;  // for which a sample that reaches a bound stays fixed
 };
 
 // Outcome of polishing (polish.hpp).

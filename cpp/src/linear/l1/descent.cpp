@@ -312,9 +312,10 @@ void L1Descent::round() {
 void L1Descent::run(const std::vector<std::uint32_t>& features, double gap, const std::function<bool()>& out_of_steps) {
   features_ = features;
   double objective = state_.primal(), previous = INFINITY, least = INFINITY;
-  for (bool second_order = false;;) {
-    if (second_order) {
-      second_order = newton();
+  second_order_ = second_order_ && long_step_;  // far from the solution Newton steps are short
+  for (;;) {
+    if (second_order_) {
+      second_order_ = newton();
       active_ = features_;
       for (std::size_t k = 0; k < kEpochsAfterNewton; ++k) epoch(1);
     } else {
@@ -324,7 +325,7 @@ void L1Descent::run(const std::vector<std::uint32_t>& features, double gap, cons
     if (found <= gap || out_of_steps()) return;
     if (!(value < (1 - kRounding) * objective) && !(found < 0.9 * least)) return;
     objective = value, least = std::min(least, found);
-    second_order = second_order || found > kFastReduction * previous;
+    second_order_ = second_order_ || found > kFastReduction * previous;
     previous = found;
   }
 }

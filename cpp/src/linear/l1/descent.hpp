@@ -97,6 +97,8 @@ class L1Descent {
   std::vector<std::vector<double>> points_;  // weights of the working set and the offset, after the last epochs
   double unpolled_ = 0;
   double largest_violation_ = 0;
+  bool long_step_ = false;     // whether the last Newton step was long without leaving out weights
+  bool second_order_ = false;  // whether the next iteration of `run` is a Newton step
 };
 
 }  // namespace hinge

@@ -34,6 +34,7 @@ bool L1Descent::newton() {
     const std::size_t size = support_.size();
     const double share = newton_step();
     decreased = decreased || share > 0;
+    long_step_ = attempt == 0 && share >= kLongStep;
     if (share >= kLongStep || support_.size() == size) break;
   }
   return decreased;

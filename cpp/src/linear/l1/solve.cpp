@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kFirstFeatures = 256; // working set of a cold start
 constexpr double kFinalShare = 0.4;         // of the final gap: goal of the last working sets
 constexpr double kRoundShare = 0.3;         // of the present gap: goal of a working set
+constexpr std::int64_t kRoundSteps = 20;    // Newton steps and passes after which a larger working set is chosen again
 constexpr int kMaxStalledRounds = 5;        // rounds without progress before reporting a numerical stall
 constexpr double kLeastDecrease = 1e-12;    // relative decrease of the objective by a round that counts as progress
 constexpr double kSlowReduction = 0.9;      // of the gap by a round that counts as progress
@@ -25,7 +26,7 @@ constexpr double kSlowReduction = 0.9;      // of the gap by a round that counts
 class L1Run {
  public:
   L1Run(const Samples& samples, const LinearProblem& problem, const L1LinearOptions& options, RunControl& control)
-      : samples_(samples), problem_(problem), options_(options), tracker_(control, options.max_seconds),
+      : problem_(problem), options_(options), tracker_(control, options.max_seconds),
         state_(problem, features(samples)), columns_(samples, state_.scale),
         descent_(state_, columns_, tracker_, options.seed), gradient_(features(samples)) {
     const Parallel parallel{options.threads, [this] { tracker_.poll(); }, nullptr};
@@ -84,7 +85,9 @@ class L1Run {
       if (!missing.empty()) passes_->visited += passes_->stored(), tracker_.poll();
       const double size = 0.5 * (std::fabs(result_.bounds.primal) + std::fabs(result_.bounds.dual));
       const double goal = std::max(kFinalShare * options_.tolerance * size, kRoundShare * result_.bounds.gap);
-      descent_.run(chosen_, goal * std::pow(0.1, stalled), [this] { return out_of_steps(); });
+      const std::int64_t last = iterations() + kRoundSteps;
+      const auto ends = [this, last] { return out_of_steps() || (chosen_.size() > kFirstFeatures && iterations() >= last); };
+      descent_.run(chosen_, goal * std::pow(0.1, stalled), ends);
     }
   }
 
@@ -146,7 +149,6 @@ class L1Run {
     std::sort(chosen_.begin(), chosen_.end());
   }
 
-  const Samples& samples_;
   const LinearProblem& problem_;
   const L1LinearOptions options_;
   RunTracker tracker_;

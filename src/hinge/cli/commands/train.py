@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -45,6 +46,8 @@ def run(arguments: Namespace) -> int:
         save(model, arguments.output)
         clock.append(time.perf_counter())
     seconds = dict(zip(("read", "fit", "save"), np.diff(clock).tolist(), strict=True))
+    if samples.read_seconds is not None:
+        seconds["read"] = samples.read_seconds
     status = getattr(estimator, "status_", Status.SOLVED)
     result = description(estimator, samples, arguments, seconds)
     show(arguments, result, _lines(estimator, samples, arguments, seconds))
@@ -97,24 +100,23 @@ def support_vectors(estimator: Any) -> int | None:
     return None if counts is None else int(np.sum(counts))
 
 
-def _lines(estimator: Any, samples: Samples, arguments: Namespace, seconds: dict[str, float]) -> list[str]:
+def _lines(estimator: Any, samples: Samples, arguments: Namespace, seconds: dict[str, float]) -> Iterator[str]:
     status = getattr(estimator, "status_", None)
-    lines = [field("data", f"{samples.name}: {samples.summary()}, read in {seconds['read']:.2f} s")]
+    yield field("data", f"{samples.name}: {samples.summary()}, read in {seconds['read']:.2f} s")
     if is_classifier(estimator):
-        lines.append(field("classes", f"{len(estimator.classes_)}"))
+        yield field("classes", f"{len(estimator.classes_)}")
     if arguments.scale != "none":
         centered = ", not centered because the data are sparse" if _is_uncentered(arguments, samples) else ""
-        lines.append(field("scaling", f"{arguments.scale}{centered}"))
+        yield field("scaling", f"{arguments.scale}{centered}")
     end = "" if status is None else f"{status.name}, "
-    lines.append(field("estimator", " ".join(str(estimator).split())))
-    lines.append(field("fit", f"{end}{seconds['fit']:.2f} s{_iterations(estimator)}"))
+    yield field("estimator", " ".join(str(estimator).split()))
+    yield field("fit", f"{end}{seconds['fit']:.2f} s{_iterations(estimator)}")
     count = support_vectors(estimator)
     if count is not None:
-        lines.append(field("support vectors", f"{count} ({count / samples.X.shape[0]:.1%} of the samples)"))
+        yield field("support vectors", f"{count} ({count / samples.X.shape[0]:.1%} of the samples)")
     if getattr(estimator, "certificate_", None) is not None:
-        lines.append(field("certificate", sentence(estimator.certificate_)))
-    lines.append(field("model", f"{arguments.output} ({size_text(file_size(arguments.output))})"))
-    return lines
+        yield field("certificate", sentence(estimator.certificate_))
+    yield field("model", f"{arguments.output} ({size_text(file_size(arguments.output))})")
 
 
 def _is_uncentered(arguments: Namespace, samples: Samples) -> bool:

@@ -21,7 +21,6 @@ from hinge.kernels import Kernel, Precomputed, expand
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion
 from hinge.problems import Array, Solution
-from hinge.solvers.decomposition.base import DecompositionOptions
 
 #: Training data without X → subproblems.
 Build = Callable[[Any], Sequence[Subproblem]]
@@ -89,9 +88,7 @@ def cross_fit(
     parts, default = _parts(build, data, folds)
     problems = [part.formulation.build(access.subset(part.samples)) for part in parts]
     starts = [_start(trained, part, data.n) for part in parts]
-    solver = replace(settings.solver, tol=max(settings.solver.tol, FOLD_TOL))
-    if isinstance(solver, DecompositionOptions):
-        solver = replace(solver, polish=False)
+    solver = replace(settings.solver, tol=max(settings.solver.tol, FOLD_TOL)).without_polishing()
     solutions = solver.solve_batch(problems, starts, control) if problems else []
     functions = []
     for part, solution in zip(parts, solutions, strict=True):

@@ -16,6 +16,9 @@ from hinge.matrices import check_column_names
 from hinge.problems import Array
 from hinge.validation import as_rows
 
+#: Decision values of one-class estimators below this fraction of the offset are rounding errors and set to zero.
+BOUNDARY_TOL = 1e-12
+
 
 def decision_values(estimator: Any, X: Any, n_functions: int) -> Array:
     """Decision values of all functions of a fitted kernel estimator, (n_rows × n_functions)."""

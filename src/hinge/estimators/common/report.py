@@ -1,4 +1,4 @@
-"""Result of a fit: status, certificates, histories and iteration counts; rollback if a fit raises an exception."""
+"""Result of a fit: certificates, status, histories and iteration counts; rollback if a fit raises an exception."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge.problems import Certificate, History, Status, combine
+from hinge.control import RunControl
+from hinge.kernels import PairAccess
+from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, combine, known_bounds
+from hinge.solvers.base import SolverOptions
 
 #: A SOLVED fit whose relative gap exceeds this multiple of the tolerance (or of the default tolerance, if that is
 #: larger) is reported with a warning: the tolerance bounds the KKT violation, not the gap.
@@ -30,6 +34,14 @@ EXACT_TOL = 1e-6
 #: Largest relative gap of a convex problem with the status SOLVED, unless `tol` is larger.
 MAX_SOLVED_GAP = 1e-2
 
+#: If rounding errors contribute more than this share of the tolerance to the relative gap of a problem with at most
+#: MAX_ACCURATE_SAMPLES samples, the gradient is computed again, more accurately.
+ROUNDING_SHARE = 1e-2
+MAX_ACCURATE_SAMPLES = 20_000
+
+#: Number of samples up to which a problem is small: a gradient is computed even after the time limit or an interrupt.
+MAX_LATE_SAMPLES = 2_000
+
 
 @contextmanager
 def rollback(estimator: Any) -> Iterator[None]:
@@ -40,6 +52,86 @@ def rollback(estimator: Any) -> Iterator[None]:
     except BaseException:
         estimator.__dict__ = before  # in one step, which a signal cannot interrupt
         raise
+
+
+def certify_solutions(
+    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None, tol: float, control: RunControl
+) -> list[Certificate]:
+    """Compute the certificate of every solution.
+
+    Bounds in the history of a run are used only if they were computed in double precision. If rounding errors of the
+    gradient contribute more than a small share of `tol` to the relative gap, the gradient is computed more accurately.
+    """
+    certificates = []
+    for problem, solution in zip(problems, solutions, strict=True):
+        if not solution.exact:
+            found = _certify_inexact(problem, solution, convex)
+        else:
+            found = certify_exact(problem, solution, convex, tol, control)
+        certificates.append(found)
+    return certificates
+
+
+def _certify_inexact(problem: Problem, solution: Solution, convex: bool | None) -> Certificate:
+    """Compute the certificate of a solution whose gradient is not known everywhere: only lower bounds remain.
+
+    The gradient at the samples with a coefficient determines the dual value.
+    """
+    history = History.empty() if solution.rounded else solution.history
+    if not solution.support_exact or solution.gradient_error is None:
+        return certify(problem, solution.alpha, solution.mu, solution.gradient, convex).unproven(history)
+    known = np.tile(problem.Q.coefficients(solution.alpha) != 0, problem.Q.slots)
+    errors = np.where(known, solution.gradient_error, np.inf)
+    found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex, error=errors)
+    unproven = found.unproven(history)
+    if found.dual > unproven.dual:
+        unproven = replace(unproven, dual=found.dual, best_dual=max(found.dual, unproven.best_dual))
+    return unproven
+
+
+def certify_exact(
+    problem: Problem, solution: Solution, convex: bool | None, tol: float, control: RunControl
+) -> Certificate:
+    """Compute the certificate of a solution whose gradient belongs to its point.
+
+    After the deadline or an interrupt, a gradient is computed for few samples only.
+    """
+    gradient, error = solution.gradient, solution.gradient_error
+    late = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and _n_samples(problem) > MAX_LATE_SAMPLES
+    if error is None and late:
+        return _certify_inexact(problem, solution, convex)
+    if error is None:
+        gradient, errors = problem.bounded_gradient(solution.alpha)
+    else:
+        errors = np.array([error])
+    known = known_bounds(problem, solution)
+    if known is None:
+        found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+    else:
+        found = Certificate.of_bounds(known, solution.mu, convex)
+    allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
+    if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
+        bounded = _accurate_gradient(problem, solution, control)
+        if bounded is not None:
+            gradient, errors = bounded
+            accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
+            found = accurate if accurate.gap < found.gap else found
+    return found if solution.rounded else found.with_history(solution.history)
+
+
+def _accurate_gradient(problem: Problem, solution: Solution, control: RunControl) -> tuple[Array, Array] | None:
+    """The gradient and bounds on its errors; None after an interrupt, or if the time does not suffice."""
+    work = partial(problem.bounded_gradient, solution.alpha, accurate=True, deadline=control.deadline)
+    try:
+        return control.interruptible_call(work)
+    except TimeoutError:
+        return None
+
+
+def _n_samples(problem: Problem) -> int:
+    """Return the number of samples, also of a problem over pairs of them."""
+    access = problem.Q.access
+    return access.base.n if isinstance(access, PairAccess) else access.n
 
 
 def confirmed_status(
@@ -204,12 +296,11 @@ class FitReport:
             raise self.error
         if self.status is Status.SOLVED and tol_bounds_gap:
             return
-        options, gap = getattr(estimator, "solver", None), estimator.certificate_  # a name, or an object with options
-        tol = getattr(options, "tol", estimator.tol)
+        solver, gap = vars(estimator).get("solver"), estimator.certificate_
+        options = solver if isinstance(solver, SolverOptions) else estimator
+        tol = options.tol
         if self.status is not Status.SOLVED:
-            max_iter = getattr(options, "max_iter", estimator.max_iter) if max_iter is None else max_iter
-            limit_reached = self.status is Status.TIME_LIMIT or (self.status is Status.MAX_ITER and max_iter >= 0)
-            limit = ", or increase the limit" if limit_reached else ""
+            max_iter = options.max_iter if max_iter is None else max_iter
             known = np.isfinite(gap.relative_gap)
             reached = f"{gap.relative_gap:.2g}" if known else "not known (certify computes it)"
             warnings.warn(

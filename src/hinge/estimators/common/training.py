@@ -21,22 +21,20 @@ from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.low_rank_rounds import Round, replacement
 from hinge.estimators.common.progress import ProgressLine
 from hinge.estimators.common.reduced_model import LowRankReport, approximation_of, reduced_certificates
-from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, has_large_gap
+from hinge.estimators.common.report import MAX_SOLVED_GAP, FitReport, certify_solutions
+from hinge.estimators.common.tolerance_rounds import reduce_gaps, refine
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import forget_solutions, initial_points, remember_solutions
 from hinge.formulations import Formulation
-from hinge.kernels import FunctionKernel, GramAccess, Kernel, PairAccess, Precomputed, make_kernel, open_access
+from hinge.kernels import FunctionKernel, GramAccess, Kernel, Precomputed, make_kernel, open_access
 from hinge.kernels.access import check_kernel_values
 from hinge.kernels.overflow import not_finite_error
 from hinge.losses import Form, Loss, loss_names, losses_of, make_loss
 from hinge.lowrank import LowRankAccess
 from hinge.model import Expansion, KernelModel
-from hinge.problems import Array, Certificate, History, Problem, Solution, Status, certify, known_bounds
+from hinge.problems import Array, Problem, Solution, Status
 from hinge.solvers import Solver, choose
 from hinge.validation import check_choice
-
-#: ν-classification divides the function by the margin ρ. Its tolerance is therefore tol · ρ, but not less than this.
-MIN_REFINED_TOL = 1e-12
 
 #: Seconds per variable that are reserved for the certificate and the model before the deadline of a run, and the
 #: largest share of the remaining time.
@@ -44,28 +42,6 @@ CERTIFICATE_SECONDS, MAX_CERTIFICATE_SHARE = 4e-7, 0.4
 
 #: Time of the certificate of a model with few basis functions, relative to that of the factor.
 CERTIFICATE_SHARE_OF_FACTOR = 1.5
-
-#: If ρ is below the tolerance, the problem is solved again with the tolerance times UNRESOLVED_MARGIN_FACTOR, but not
-#: less than MIN_MARGIN_TOL. If ρ is still below the tolerance, it counts as zero.
-UNRESOLVED_MARGIN_FACTOR = 1e-6
-MIN_MARGIN_TOL = 1e-9
-
-
-#: If the relative gap of a solution is large, the smaller of its tolerance and its KKT violation is multiplied by
-#: GAP_ROUND_FACTOR at most MAX_GAP_ROUNDS times, as long as the gap decreases at least by the factor MIN_GAP_REDUCTION.
-GAP_ROUND_FACTOR, MAX_GAP_ROUNDS, MIN_GAP_REDUCTION = 0.1, 6, 0.9
-
-#: Steps of each of these rounds for few samples, unless the estimator has a limit, and further steps per sample.
-GAP_ROUND_STEPS, GAP_ROUND_STEPS_PER_SAMPLE = 500_000, 1_000
-
-#: If rounding errors contribute more than this share of the tolerance to the relative gap of a problem with at most
-#: MAX_ACCURATE_SAMPLES samples, the gradient is computed again, more accurately.
-ROUNDING_SHARE = 1e-2
-MAX_ACCURATE_SAMPLES = 20_000
-
-#: Number of samples up to which a problem is small: a gradient is computed even after the time limit or an interrupt.
-MAX_LATE_SAMPLES = 2_000
-
 
 @dataclass(frozen=True)
 class Subproblem:
@@ -214,10 +190,9 @@ def train(
     upper = [subproblem.formulation.upper for subproblem in subproblems] if estimator.warm_start else []
     starts = initial_points(estimator, data, kernel, upper) if estimator.warm_start else None
     whole_run = control
-    remaining = control.remaining()
-    if remaining is not None:
+    if control.deadline is not None:
         variables = sum(np.size(subproblem.formulation.upper) for subproblem in subproblems)
-        control = control.reserving(min(CERTIFICATE_SECONDS * variables, MAX_CERTIFICATE_SHARE * remaining))
+        control = control.reserving(CERTIFICATE_SECONDS * variables, MAX_CERTIFICATE_SHARE)
     if estimator.verbose:
         with ProgressLine(type(estimator).__name__) as line:
             last = _solve(access, subproblems, settings.solver, starts, control.with_callback(line.update, line.update))
@@ -234,7 +209,7 @@ def train(
     if last.basis is None:
         for certificate in certificates:
             if certificate.relative_gap > MAX_SOLVED_GAP:
-                _reduce_gaps(problems, solutions, certificates, settings, kernel.psd, control)
+                reduce_gaps(problems, solutions, certificates, settings.solver, tol, kernel.psd, control)
                 break
     else:
         exact = settings.solver.exact_bound
@@ -300,160 +275,8 @@ def _solve_round(
         if solution.error is not None:
             break
         if solution.status is Status.SOLVED and not solution.polished:
-            solutions[k] = _refine(problems[k], subproblems[k].formulation, solution, solver, control)
+            solutions[k] = refine(problems[k], subproblems[k].formulation, solution, solver, control)
     return Round(problems, solutions)
-
-
-def _refine(
-    problem: Problem, formulation: Formulation, solution: Solution, solver: Solver, control: RunControl
-) -> Solution:
-    """Continue with smaller tolerances until the recovered function has the tolerance of the solver."""
-    reached = solver.tol
-    while solution.status is Status.SOLVED and not solution.polished and solution.error is None:
-        margin = formulation.scale(solution.mu)
-        resolved = margin > reached
-        wanted = margin * solver.tol if resolved else max(reached * UNRESOLVED_MARGIN_FACTOR, MIN_MARGIN_TOL)
-        wanted = max(wanted, MIN_REFINED_TOL)
-        if reached <= wanted:
-            break
-        reached = wanted
-        solution = solution.then(replace(solver, tol=reached).solve(problem, solution, control))
-    return solution
-
-
-def _reduce_gaps(
-    problems: Sequence[Problem], solutions: list[Solution], certificates: list[Certificate], settings: Settings,
-    convex: bool | None, control: RunControl,
-) -> None:  # fmt: skip
-    """Continue with smaller tolerances until the relative gaps are small; solutions and certificates are replaced.
-
-    A tolerance of the KKT violation does not bound the gap. Solvers that stop on the gap reached it up to rounding. The
-    problems of a round are solved in a batch, so that they share kernel rows and threads. A problem whose violation is
-    already below the tolerance of a round waits for a later round.
-    """
-    tol, solver = settings.confirmed_tol, settings.solver
-    members, reached = [], solver.tol
-    if solver.capabilities.tol == "kkt_violation":
-        for k, (solution, certificate) in enumerate(zip(solutions, certificates, strict=True)):
-            if solution.status is Status.SOLVED and certificate.relative_gap > MAX_SOLVED_GAP:
-                members.append(k)
-    for _ in range(MAX_GAP_ROUNDS):
-        members = [k for k in members if _gap_can_be_reduced(certificates[k], tol)]
-        largest = max((certificates[k].kkt_violation for k in members), default=0.0)
-        reached = max(GAP_ROUND_FACTOR * min(reached, largest), MIN_REFINED_TOL)
-        active = [k for k in members if not certificates[k].kkt_violation <= reached]
-        for k, following in _continue_batch(problems, solutions, active, replace(solver, tol=reached), control):
-            ended = following.status is not Status.SOLVED  # the tolerance of the fit was reached before
-            if ended and (following.error is not None or not following.exact):
-                solutions[k] = replace(solutions[k], error=following.error)
-                members.remove(k)
-                continue
-            solutions[k], before = replace(following, status=Status.SOLVED), certificates[k].gap
-            certificates[k] = _certify_exact(problems[k], solutions[k], convex, tol, control)
-            if ended or certificates[k].gap > MIN_GAP_REDUCTION * before:
-                members.remove(k)
-
-
-def _gap_can_be_reduced(certificate: Certificate, tol: float) -> bool:
-    """Whether the gap is large, and not mostly due to rounding."""
-    return certificate.rounding <= 0.5 * certificate.gap and has_large_gap(certificate, tol)
-
-
-def _continue_batch(
-    problems: Sequence[Problem], solutions: Sequence[Solution], members: Sequence[int], solver: Solver,
-    control: RunControl,
-) -> list[tuple[int, Solution]]:  # fmt: skip
-    """Continue from the solutions of some problems; those with few samples have a step limit of their own."""
-    found = []
-    for limited in (True, False):
-        group = [k for k in members if (problems[k].Q.n <= MAX_LATE_SAMPLES and solver.max_iter < 0) is limited]
-        if not group:
-            continue
-        steps = GAP_ROUND_STEPS + GAP_ROUND_STEPS_PER_SAMPLE * max(problems[k].Q.n for k in group)
-        limit = replace(solver, max_iter=steps) if limited else solver
-        later = limit.solve_batch([problems[k] for k in group], [solutions[k] for k in group], control)
-        found += [(k, solutions[k].then(each)) for k, each in zip(group, later, strict=True)]
-    return found
-
-
-def certify_solutions(
-    problems: Sequence[Problem], solutions: Sequence[Solution], convex: bool | None, tol: float, control: RunControl
-) -> list[Certificate]:
-    """Compute the certificate of every solution.
-
-    Bounds in the history of a run are used only if they were computed in double precision. If rounding errors of the
-    gradient contribute more than a small share of `tol` to the relative gap, the gradient is computed more accurately.
-    """
-    certificates = []
-    for problem, solution in zip(problems, solutions, strict=True):
-        if not solution.exact:
-            found = _certify_inexact(problem, solution, convex)
-        else:
-            found = _certify_exact(problem, solution, convex, tol, control)
-        certificates.append(found)
-    return certificates
-
-
-def _certify_inexact(problem: Problem, solution: Solution, convex: bool | None) -> Certificate:
-    """Compute the certificate of a solution whose gradient is not known everywhere: only lower bounds remain.
-
-    The gradient at the samples with a coefficient determines the dual value.
-    """
-    history = History.empty() if solution.rounded else solution.history
-    if not solution.support_exact or solution.gradient_error is None:
-        return certify(problem, solution.alpha, solution.mu, solution.gradient, convex).unproven(history)
-    known = np.tile(problem.Q.coefficients(solution.alpha) != 0, problem.Q.slots)
-    errors = np.where(known, solution.gradient_error, np.inf)
-    found = certify(problem, solution.alpha, solution.mu, solution.gradient, convex, error=errors)
-    unproven = found.unproven(history)
-    if found.dual > unproven.dual:
-        unproven = replace(unproven, dual=found.dual, best_dual=max(found.dual, unproven.best_dual))
-    return unproven
-
-
-def _certify_exact(
-    problem: Problem, solution: Solution, convex: bool | None, tol: float, control: RunControl
-) -> Certificate:
-    """Compute the certificate of a solution whose gradient belongs to its point.
-
-    After the deadline or an interrupt, a gradient is computed for few samples only.
-    """
-    gradient, error = solution.gradient, solution.gradient_error
-    late = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED) and _n_samples(problem) > MAX_LATE_SAMPLES
-    if error is None and late:
-        return _certify_inexact(problem, solution, convex)
-    if error is None:
-        gradient, errors = problem.bounded_gradient(solution.alpha)
-    else:
-        errors = np.array([error])
-    known = known_bounds(problem, solution)
-    if known is None:
-        found = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
-    else:
-        found = Certificate.of_bounds(known, solution.mu, convex)
-    allowed = ROUNDING_SHARE * tol * max(abs(found.primal), abs(found.dual))
-    if found.rounding > allowed and problem.Q.n <= MAX_ACCURATE_SAMPLES and not late:
-        bounded = _accurate_gradient(problem, solution, control)
-        if bounded is not None:
-            gradient, errors = bounded
-            accurate = certify(problem, solution.alpha, solution.mu, gradient, convex, error=errors)
-            found = accurate if accurate.gap < found.gap else found
-    return found if solution.rounded else found.with_history(solution.history)
-
-
-def _accurate_gradient(problem: Problem, solution: Solution, control: RunControl) -> tuple[Array, Array] | None:
-    """The gradient and bounds on its errors; None after an interrupt, or if the time does not suffice."""
-    work = partial(problem.bounded_gradient, solution.alpha, accurate=True, deadline=control.deadline)
-    try:
-        return control.interruptible_call(work)
-    except TimeoutError:
-        return None
-
-
-def _n_samples(problem: Problem) -> int:
-    """Return the number of samples, also of a problem over pairs of them."""
-    access = problem.Q.access
-    return access.base.n if isinstance(access, PairAccess) else access.n
 
 
 def check_separable(status: Status) -> None:

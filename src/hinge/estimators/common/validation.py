@@ -109,6 +109,14 @@ class ClassificationData(TrainingData):
         return self.weight * self.class_weight[np.searchsorted(self.classes, self.y)]
 
 
+def mark_training_data(estimator: Any, *, known: bool) -> None:
+    """Record whether the fitted attributes that depend on the training data are set; LIBSVM models lack them."""
+    if known:
+        vars(estimator).pop("_lacks_training_data", None)
+    else:
+        estimator._lacks_training_data = True
+
+
 #: Converts y: (name of the estimator, y, number of samples) → array.
 CheckTargets = Callable[[str, Any, int], NDArray[Any]]
 
@@ -150,8 +158,8 @@ def validate_training_data(
         check_symmetric(X)
     if reset:
         estimator.shape_fit_ = X.shape
-        vars(estimator).pop("_lacks_training_data", None)
-    elif getattr(estimator, "_lacks_training_data", False):
+        mark_training_data(estimator, known=True)
+    elif "_lacks_training_data" in vars(estimator):
         raise ValueError(LACKS_TRAINING_DATA)
     else:
         expected = estimator.shape_fit_[0] if n_fitted is None else n_fitted

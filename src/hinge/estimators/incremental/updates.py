@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from hinge import solvers
 from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import EXACT_TOL, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
@@ -29,7 +30,6 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import FunctionKernel, Kernel, Precomputed, make_kernel
 from hinge.paths.window import Window, stack
 from hinge.problems import Array, Certificate, Status
-from hinge.solvers import Explanation, explain_method
 from hinge.validation import check_sample_weight
 
 #: Rules of the parameters that all incremental estimators have.
@@ -63,7 +63,7 @@ class IncrementalEstimator(DualEstimator):
     _y: NDArray[Any]
     _w: Array
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
         n = np.shape(X)[0]
@@ -74,7 +74,7 @@ class IncrementalEstimator(DualEstimator):
             "every update follows the path of the exact solution from the previous one",
         )
         difference = "updates need the exact solution, its active set and the inverse of the margin matrix"
-        return explain_method("parametric_active_set", reasons, n, problems, difference)
+        return solvers.explain_method("parametric_active_set", reasons, n, problems, difference)
 
     #: The windows of the subproblems. They are built from the samples and coefficients when they are needed.
     _windows: dict[str, Window] | None = None

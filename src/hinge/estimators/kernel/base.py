@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.estimators.common.description.forecast import MANY_KERNEL_SAMPLES, ForecastMixin
 from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.prediction import check_model
@@ -25,10 +26,10 @@ from hinge.estimators.common.training import Settings, Subproblem
 from hinge.estimators.common.validation import TrainingData, check_parameters
 from hinge.estimators.common.warm_start import SharedWarmStarts, WarmStart, share_warm_starts
 from hinge.kernels import DirectAccess, Kernel, Linear, Precomputed
+from hinge.losses import Form
 from hinge.model import Expansion, KernelModel
 from hinge.problems import Array, Certificate, certify, combine
 from hinge.problems.reduced import Basis, ReducedFunction
-from hinge.solvers import Explanation, decide
 
 #: Kernel estimators with a linear counterpart, whose name begins with "Linear".
 LINEAR_ESTIMATORS = ("SVC", "SVR", "OneClassSVM")
@@ -111,6 +112,9 @@ class DualEstimator(KernelEstimator):
 
     #: Attributes that are not written to model files.
     _transient: ClassVar[tuple[str, ...]] = ("_shared_solutions",)
+
+    #: The form of the losses, and the one that has its own formulation; of estimators with a parameter `loss`.
+    _loss_form: ClassVar[tuple[Form, str]]
 
     #: The parameter of this name, for estimators that have none.
     warm_start: bool = False
@@ -203,7 +207,7 @@ class DualEstimator(KernelEstimator):
         assert found is not None
         return found[0]
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         if "solver" not in self.get_params(deep=False):
             raise TypeError(
@@ -215,4 +219,4 @@ class DualEstimator(KernelEstimator):
         kernel = settings.kernel.resolve(data.X, data.weight)
         access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
         problems = [subproblem.build(access) for subproblem in unfitted._subproblems(data)]
-        return decide(settings.solver, problems, bool(self.warm_start and self._last_solution is not None))
+        return solvers.decide(settings.solver, problems, bool(self.warm_start and self._last_solution is not None))

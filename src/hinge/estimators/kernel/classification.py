@@ -322,6 +322,7 @@ class SVC(CalibratedClassifier):
     True
     """
 
+    _loss_form = ("margin", "hinge")
     _rules: ClassVar[Mapping[str, Rule]] = {
         "C": Number(0.0, open_low=True, finite=False),
         "fit_intercept": Flag(),
@@ -416,7 +417,7 @@ class SVC(CalibratedClassifier):
         return self
 
     def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        loss, bias = resolve_loss(self, "margin", "hinge"), bool(self.fit_intercept)
+        loss, bias = resolve_loss(self, *self._loss_form), bool(self.fit_intercept)
         if loss is None:
             return pair_subproblems(data, data.cost(), lambda sign, cost: CSVC(sign, self.C * cost, bias))
         return pair_subproblems(data, data.cost(), lambda sign, cost: ConvexLoss(sign, self.C * cost, loss, bias))

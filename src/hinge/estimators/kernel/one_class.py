@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from hinge.calibration import RankedScores
 from hinge.control import RunControl
 from hinge.estimators.common.cross_fitting import cross_fit
-from hinge.estimators.common.prediction import decision_values
+from hinge.estimators.common.prediction import BOUNDARY_TOL, decision_values
 from hinge.estimators.common.probability import (
     ProbabilityMixin,
     check_calibrated,
@@ -28,9 +28,6 @@ from hinge.estimators.kernel.regression import SingleFunctionEstimator, store_fu
 from hinge.formulations import OneClass
 from hinge.kernels import Kernel
 from hinge.problems import Array
-
-#: Decision values below this fraction of the offset are rounding errors and set to zero.
-BOUNDARY_TOL = 1e-12
 
 
 class OneClassEstimator(OutlierMixin, SingleFunctionEstimator):

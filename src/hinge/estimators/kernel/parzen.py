@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
@@ -22,7 +23,6 @@ from hinge.kernels.access import check_kernel_values
 from hinge.lowrank.source import Source
 from hinge.model import KernelModel
 from hinge.problems import Array
-from hinge.solvers import Explanation, explain_method
 
 
 class ParzenClassifier(ClassifierMixin, KernelEstimator):
@@ -91,12 +91,12 @@ class ParzenClassifier(ClassifierMixin, KernelEstimator):
             self._store(data, kernel)
         return self
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         check_parameters(self, self._rules)
         n = int(np.shape(X)[0])
         reasons = (f"{n} samples: the class means are sums over all kernel values, and no problem is solved",)
-        return explain_method("class_means", reasons, n, 1, "there is no optimization problem")
+        return solvers.explain_method("class_means", reasons, n, 1, "there is no optimization problem")
 
     def _validate(
         self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True

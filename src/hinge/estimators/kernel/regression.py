@@ -92,9 +92,10 @@ class KernelRegressor(RegressorMixin, SingleFunctionEstimator):
 class ResidualLossRegressor(KernelRegressor):
     """Base class of the regressors with costs, tubes and losses of residuals: their subproblem."""
 
+    _loss_form = ("residual", "epsilon_insensitive")
+
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
-        loss = resolve_loss(self, "residual", "epsilon_insensitive")
-        C, C_star = self._sides("C", self.C, data)
+        loss, (C, C_star) = resolve_loss(self, *self._loss_form), self._sides("C", self.C, data)
         cost, bias = C * data.weight, bool(self.fit_intercept)
         if loss is None:
             epsilon = self.loss.epsilon if type(self.loss) is EpsilonInsensitive else self.epsilon

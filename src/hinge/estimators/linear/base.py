@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import effective_n_jobs
 from hinge.estimators.common.description.forecast import ForecastMixin
 from hinge.estimators.common.description.summary import SummaryMixin
@@ -22,7 +23,7 @@ from hinge.estimators.linear.training import validate_samples
 from hinge.losses import Form, loss_names
 from hinge.model import LinearModel
 from hinge.problems import Array, Certificate, LinearProblem, certify_linear, combine
-from hinge.solvers import CoordinateDescent, Explanation, explain_method
+from hinge.solvers import CoordinateDescent
 from hinge.validation import check_choice, check_flag, check_number
 
 METHODS = ("auto", "descent", "newton")
@@ -96,7 +97,7 @@ class LinearEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         """Raise a TypeError or ValueError if a parameter is not valid."""
         check_parameters(self, self._rules)
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the choice of the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
         n, features = np.shape(X)
@@ -110,7 +111,7 @@ class LinearEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
             ),
         )
         difference = "the function is linear: w replaces the kernel expansion, and no kernel value is stored"
-        return explain_method("coordinate_descent", reasons, n, 1, difference)
+        return solvers.explain_method("coordinate_descent", reasons, n, 1, difference)
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

@@ -301,13 +301,11 @@ class LinearSVC(ProbabilityMixin, ClassifierMixin, LinearEstimator):
         starts = initial_points(self, data, len(data.classes)) if self.warm_start else [None]
         start = None if starts[0] is None else np.array(starts).T
         solver = make_solver(self, data.X)  # `dual` is not used, as in scikit-learn
-        whole_run, remaining = control, control.remaining()
-        if remaining is not None:  # for the certificate, which takes a pass over the samples
-            seconds = CERTIFICATE_SECONDS * data.n * len(data.classes)
-            control = control.reserving(min(seconds, MAX_CERTIFICATE_SHARE * remaining))
+        whole_run = control  # the certificate takes a pass over the samples
+        control = control.reserving(CERTIFICATE_SECONDS * data.n * len(data.classes), MAX_CERTIFICATE_SHARE)
         with progress_callback(self) as show:
             solution = solver.solve_crammer_singer(problem, start, control.with_callback(control.callback or show))
-        is_long = remaining is not None and data.n > MAX_LATE_SAMPLES
+        is_long = control.deadline is not None and data.n > MAX_LATE_SAMPLES
         certificate = solution.certificate(problem, whole_run.expired if is_long else lambda: False)
         report = FitReport.of([solution], [certificate], float(self.tol), of_gap=True)
         store_linear(self, data, solution.weights, solution.offset, solution.alpha.T, report)

@@ -12,10 +12,10 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.control import RunControl
+from hinge.estimators.common.prediction import BOUNDARY_TOL
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters, no_targets
-from hinge.estimators.kernel.one_class import BOUNDARY_TOL
 from hinge.estimators.linear.base import LINEAR_RULES, LinearEstimator
 from hinge.estimators.linear.training import store_functions, train_linear, validate_linear
 from hinge.formulations import linear_one_class, without_half_space

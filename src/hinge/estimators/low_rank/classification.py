@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
@@ -33,7 +34,7 @@ from hinge.kernels.algebra import UNIT_ROUNDOFF
 from hinge.kernels.direct import bounded_product
 from hinge.problems import Array, Certificate, combine
 from hinge.problems.reduced import Basis
-from hinge.solvers import Explanation, ReducedBasisNewton, explain_method
+from hinge.solvers import ReducedBasisNewton
 from hinge.solvers.basis.problem import (
     ReducedBasisPoint,
     RoundingErrors,
@@ -286,7 +287,7 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
             inner, cholesky_factor(inner), least, signs, problem.cost, problem.bias, point, found
         )
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         n = np.shape(X)[0]
         reasons = (
             f"{n} samples: f has at most n_basis={self.n_basis} basis functions",
@@ -294,4 +295,4 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
             "together",
         )
         difference = "a model with few basis functions was requested"
-        return explain_method("reduced_basis_newton", reasons, n, 1, difference, few_functions=True)
+        return solvers.explain_method("reduced_basis_newton", reasons, n, 1, difference, few_functions=True)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import effective_n_jobs
 from hinge.estimators.common.description.forecast import MANY_LP_SAMPLES, ForecastMixin
 from hinge.estimators.common.description.summary import SummaryMixin
@@ -20,7 +21,6 @@ from hinge.estimators.common.validation import TrainingData, check_parameters, v
 from hinge.kernels import Kernel, Precomputed
 from hinge.model import DictionaryModel
 from hinge.problems import Array, Certificate, LPProblem, certify_lp, combine
-from hinge.solvers import Explanation, explain_method
 
 #: Rules of the parameters of both estimators. They have no cache for kernel values.
 LP_RULES: dict[str, Rule] = {
@@ -85,13 +85,13 @@ class LPEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         outputs = zip(problems, coefficients.T, self.intercept_, self._beta.T, strict=True)
         return combine([certify_lp(problem, a, float(b), beta) for problem, a, b, beta in outputs])
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         check_parameters(self, self._rules)
         n = np.shape(X)[0]
         reasons = (f"{n} samples: a linear program with {n} rows and at least {2 * n} columns, solved by HiGHS",)
         difference = "the penalty is the sum of absolute coefficients: the problem is a linear program"
-        return explain_method("linear_programming", reasons, n, 1, difference)
+        return solvers.explain_method("linear_programming", reasons, n, 1, difference)
 
     def _alternative(self, n: int) -> str:
         if n <= MANY_LP_SAMPLES:

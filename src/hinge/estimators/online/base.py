@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
 from hinge.estimators.common.description.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
 from hinge.estimators.common.description.summary import SummaryMixin
@@ -38,7 +39,6 @@ from hinge.kernels import Kernel
 from hinge.matrices import check_sparse
 from hinge.online import Learner, OnlineOptions, OnlineState
 from hinge.problems import Array
-from hinge.solvers import Explanation, explain_method
 from hinge.validation import as_floats
 
 #: Samples that `fit` learns before it first checks its time limit, and seconds between later checks.
@@ -61,14 +61,14 @@ class OnlineEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     #: Attributes that are not written to model files.
     _transient: ClassVar[tuple[str, ...]] = ("_live",)
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         check_parameters(self, self._rules)
         n, budget = np.shape(X)[0], "no limit" if self.budget is None else f"at most {self.budget}"
         reasons = (
             f"{n} samples, learned one by one: a step costs one kernel value for each term of the expansion ({budget})",
         )
-        return explain_method("stochastic_gradient", reasons, n, 1, "", online=True)
+        return solvers.explain_method("stochastic_gradient", reasons, n, 1, "", online=True)
 
     def _alternative(self, n: int) -> str:
         if n > FEW_ONLINE_SAMPLES:

@@ -62,6 +62,7 @@ class SemiparametricSVC(ClassifierMixin, DualEstimator):
     True
     """
 
+    _loss_form = ("margin", "hinge")
     _rules: ClassVar[Mapping[str, Rule]] = {
         "C": POSITIVE,
         "class_weight": ClassWeight(),
@@ -144,7 +145,7 @@ class SemiparametricSVC(ClassifierMixin, DualEstimator):
         return function_values(self.functions, data.X, kernel)
 
     def _subproblems(self, data: ClassificationData) -> list[Subproblem]:
-        loss, cost = resolve_loss(self, "margin", "hinge"), self.C * data.cost()
+        loss, cost = resolve_loss(self, *self._loss_form), self.C * data.cost()
         inner = []
         for label in data.classes[1:] if len(data.classes) == 2 else data.classes:
             sign = signs_of(data.y, label, data.classes)

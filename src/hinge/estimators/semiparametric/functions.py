@@ -94,12 +94,18 @@ def additive_model(estimator: Any) -> PartlyLinearModel:
     if estimator.functions not in ("constant", "linear"):
         raise TypeError(
             f"a model with functions={estimator.functions!r} has no form as a kernel expansion plus a linear function, "
-            "which exports and explanations need; train with functions='constant' or 'linear'"
+            "which explanations need; train with functions='constant' or 'linear'"
         )
-    coef, weights = estimator.function_coef_, np.zeros((len(estimator.function_coef_), estimator.n_features_in_))
-    if estimator.functions == "linear":
-        weights[:] = coef[:, 1:]
-    return PartlyLinearModel(estimator.model_, LinearModel(weights, np.ascontiguousarray(coef[:, 0])))
+    return linear_part(estimator)
+
+
+def linear_part(estimator: Any) -> PartlyLinearModel:
+    """Return the kernel expansion, the constant and the linear functions as one model, without products of features."""
+    coef, d = estimator.function_coef_, estimator.n_features_in_
+    weights = np.zeros((len(coef), d)) if estimator.functions == "constant" else coef[:, 1 : d + 1]
+    return PartlyLinearModel(
+        estimator.model_, LinearModel(np.ascontiguousarray(weights), np.ascontiguousarray(coef[:, 0]))
+    )
 
 
 def semiparametric_values(estimator: Any, X: Any, n_functions: int) -> Array:

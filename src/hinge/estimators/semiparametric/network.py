@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.linalg
 
+from hinge import solvers
 from hinge.control import RunControl
 from hinge.estimators.common.report import FitReport, rollback
 from hinge.estimators.common.rules import Rule
@@ -28,7 +29,6 @@ from hinge.kernels.direct import bounded_product
 from hinge.matrices import check_symmetric
 from hinge.problems import Array, Certificate
 from hinge.problems.reduced import ReducedFunction, certify_reduced
-from hinge.solvers import Explanation, decide
 from hinge.validation import as_floats
 
 #: Eigenvalues of D below this multiple of n times the largest one count as zero: their functions have no penalty.
@@ -294,7 +294,7 @@ class RegularizationNetwork(SemiparametricRegressor):
         point, mu = formulation.dual_point(SemiparametricExpansion(self._beta, 0.0, weights=weights))
         return certify_reduced(problem, point, mu, function, convex=True)
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
         unfitted = type(self)(**self.get_params(deep=False))
         settings = unfitted._settings()
@@ -303,7 +303,7 @@ class RegularizationNetwork(SemiparametricRegressor):
         expansion = unfitted._matrices(data, kernel)
         access = open_access(Precomputed(), expansion.matrix)
         problems = [part.build(access) for part in unfitted._problems(data, kernel, expansion)]
-        return decide(settings.solver, problems)
+        return solvers.decide(settings.solver, problems)
 
     def _subproblems(self, data: TrainingData) -> list[Subproblem]:
         kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)

@@ -110,6 +110,9 @@ _INCREMENTAL_CLASSIFICATION = Declaration(
     _NAMES,
 )  # fmt: skip
 
+#: Estimators that choose their parameters; the result contains the estimator with the best ones.
+_SEARCHED = Declaration({"result_": Instance(("GridResult",))})
+
 ATTRIBUTES: Mapping[str, Declaration] = {
     "SVC": Declaration(_CLASSIFIER, {**_CALIBRATED, "equivalent_nu_": Numbers(("functions",))}),
     "NuSVC": Declaration(
@@ -169,6 +172,7 @@ ATTRIBUTES: Mapping[str, Declaration] = {
         {**_LINEAR, **dict.fromkeys(("intercept_", "offset_"), Numbers((1,))), "coef_": Numbers((1, "features"))},
         _OPTIONAL,
     ),
+    **dict.fromkeys(("SVCCV", "SVRCV", "LinearSVCCV", "LinearSVRCV"), _SEARCHED),
     "OnlineSVC": Declaration({**_ONLINE, **_CLASSES}, _NAMES),
     "OnlineNuSVC": Declaration({**_ONLINE, **_CLASSES}, _NAMES),
     "OnlineSVR": Declaration(_ONLINE, _NAMES),

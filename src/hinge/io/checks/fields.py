@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 #: Values of the named sizes.
-Sizes = dict[Any, int]
+Sizes = dict[str, int]
 
 #: Kinds of arrays of labels and names.
 LABELS = "biufUSO"
@@ -57,13 +57,11 @@ def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int | str, ..
     if len(shape) != len(expected):
         raise ValueError(f"{name} has {len(shape)} dimensions, but it must have {len(expected)}")
     for actual, size in zip(shape, expected, strict=True):
-        if sizes.get(size, size) == actual >= 0:
-            continue
-        known = _size(size, sizes)
-        if known is None:
-            base, plus, _ = str(size).partition("+")
-            sizes[base] = known = actual - bool(plus)
-            known += bool(plus)
+        if isinstance(size, int):
+            known = size
+        else:
+            base, plus, _ = size.partition("+")
+            known = sizes.setdefault(base, actual - bool(plus)) + bool(plus)
         if actual != known or actual < 0:
             raise ValueError(f"{name} has the shape {shape}, but it must be {expected} with {sizes}")
 
@@ -212,7 +210,7 @@ class Shape:
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Raise a ValueError unless `value` is such a tuple."""
-        if type(value) is not tuple or set(map(type, value)) - {int} or min(value, default=0) < 0:
+        if type(value) is not tuple or not set(map(type, value)) <= {int} or min(value, default=0) < 0:
             raise _expected(name, value, "a tuple of sizes")
         check_shape(name, value, self.shape, sizes)
 

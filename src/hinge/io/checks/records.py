@@ -315,7 +315,7 @@ def check_record(value: Any) -> None:
         return
     fields, relation = declared
     sizes: Sizes = {}
-    check_all(fields, {name: getattr(value, name) for name in fields}, sizes)
+    check_all(fields, vars(value), sizes)
     if relation is not None:
         relation(value, sizes)
 

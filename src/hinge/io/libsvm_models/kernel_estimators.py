@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from hinge.calibration import PairwiseSigmoids
 from hinge.estimators import SVC, SVR, IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.common.training import store_expansion
-from hinge.estimators.common.validation import TrainingData
+from hinge.estimators.common.validation import TrainingData, mark_training_data
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.io.errors import ModelFileError
 from hinge.io.libsvm_models.record import (
@@ -155,7 +155,7 @@ def estimator_of(record: LibsvmModel, parameters: dict[str, Any], name: str) -> 
         estimator._margin, estimator._tube = float(record.rho[0]), 0.0
         if record.svm_type == "one_class":
             estimator.offset_ = -estimator.intercept_
-    estimator._lacks_training_data = True  # until `training_data.complete` or `fit`
+    mark_training_data(estimator, known=False)  # until `training_data.complete` or `fit`
     estimator._sparse = True  # LIBSVM does not distinguish dense and sparse samples: both are accepted
     if record.svm_type in REGRESSORS and record.prob_a is not None:
         estimator.probA_ = record.prob_a

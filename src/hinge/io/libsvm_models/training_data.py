@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, compute_class_weight
 
 from hinge.estimators import NuSVC, NuSVR, OneClassSVM
+from hinge.estimators.common.validation import mark_training_data
 from hinge.estimators.kernel.classification import KernelClassifier
 from hinge.kernels import Precomputed
 from hinge.validation import check_sides
@@ -46,7 +47,7 @@ def complete(estimator: Any, X: Any, y: Any, name: str) -> None:
         support = _positions(estimator, X, labels, name)
     estimator.support_ = support.astype(np.int32)
     estimator.shape_fit_ = X.shape
-    del estimator._lacks_training_data
+    mark_training_data(estimator, known=True)
     if is_precomputed:
         estimator.n_features_in_ = X.shape[1]
     _check_bounds(estimator, labels, n, name)

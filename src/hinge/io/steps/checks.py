@@ -187,6 +187,12 @@ def _check_elimination(model: Any) -> None:
         raise ValueError("support_ and ranking_ must have a value for each feature")
 
 
+def _check_support(model: Any) -> None:
+    support = model.support_
+    if np.shape(support) != (model.n_features_in_,) or support.dtype != np.bool_:
+        raise ValueError("support_ must have a truth value for each feature")
+
+
 def _check_nested(*names: str) -> Callable[[Any], None]:
     """Return a check that attributes are estimators."""
 
@@ -212,6 +218,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "PCA": _matrix_of_features("components_"),
     "TruncatedSVD": _matrix_of_features("components_"),
     "RFE": _check_elimination,
+    "RFECV": _check_elimination,
+    "SequentialFeatureSelector": _check_support,
     "SelectFromModel": _check_nested("estimator_"),
     "FixedThresholdClassifier": _check_nested("estimator_"),
     "TransformedTargetRegressor": _check_nested("regressor_"),

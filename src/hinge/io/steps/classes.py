@@ -92,6 +92,10 @@ STEPS: dict[str, Step] = {
     **{name: Step(_SELECTION, _SCORES, ("pvalues_",)) for name in _UNIVARIATE},
     "SelectFromModel": Step(_SELECTION, _any("estimator_"), ("max_features_",)),
     "RFE": Step(_SELECTION, _any("estimator_", "n_features_", "support_", "ranking_"), ("classes_",)),
+    "RFECV": Step(
+        _SELECTION, _any("estimator_", "n_features_", "support_", "ranking_"), ("cv_results_", "classes_")
+    ),
+    "SequentialFeatureSelector": Step(_SELECTION, _any("n_features_to_select_", "support_")),
     "PCA": Step(
         "sklearn.decomposition",
         {**_any("components_", "explained_variance_"), "mean_": "features"},

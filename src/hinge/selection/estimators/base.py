@@ -18,13 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from hinge import solvers
 from hinge.estimators import SVC, SVR
 from hinge.estimators.common.description.forecast import ForecastMixin
 from hinge.estimators.common.description.summary import Summary, SummaryMixin
 from hinge.problems import Array
 from hinge.selection.grid import MIN_REFIT_SECONDS, grid
 from hinge.selection.result import GridResult
-from hinge.solvers import Explanation
 from hinge.validation import as_number, check_flag, check_integer
 
 #: Largest number of values of a parameter that are chosen by the estimator.
@@ -105,13 +105,19 @@ class CrossValidatedEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
         search = {"best parameters": str(best), "mean score in cross-validation": f"{self.best_score_:.4g}"}
         return replace(report, title=type(self).__name__, sections={**report.sections, "search": search})
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> Explanation:
+    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the solver of a candidate for `hinge.solvers.explain`. The estimator is not changed."""
         template = self._template()
-        explanation: Explanation = template._explain(X, y, sample_weight)
+        explanation: solvers.Explanation = template._explain(X, y, sample_weight)
         limit = "no time limit" if self.max_time is None else f"max_time={self.max_time} s"
         reasons = (f"every candidate of the grid is a {type(template).__name__}; {limit}", *explanation.reasons)
         return replace(explanation, reasons=reasons)
+
+    def _check_loaded(self) -> None:
+        """Raise a ValueError if the result that was read from a file belongs to another kind of estimator."""
+        best, expected = self.result_.best_estimator_, type(self._template())
+        if type(best) is not expected:
+            raise ValueError(f"best_estimator_ must be a {expected.__name__}, but it is a {type(best).__name__}")
 
     # ---- result -------------------------------------------------------------------------------------------------
 

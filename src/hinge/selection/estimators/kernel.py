@@ -51,7 +51,7 @@ class SVCCV(CrossValidatedClassifier):
         Threads.
     verbose : bool, default=False
         Whether progress is shown on standard error.
-    kernel, degree, coef0, class_weight, tol, cache_size, decision_function_shape, break_ties, probability
+    kernel, degree, coef0, loss, class_weight, tol, cache_size, decision_function_shape, break_ties, probability
         As in `SVC`.
 
     Attributes
@@ -90,6 +90,7 @@ class SVCCV(CrossValidatedClassifier):
         kernel="rbf",
         degree=3,
         coef0=0.0,
+        loss="hinge",
         class_weight=None,
         tol=1e-3,
         cache_size="auto",
@@ -107,6 +108,7 @@ class SVCCV(CrossValidatedClassifier):
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
+        self.loss = loss
         self.class_weight = class_weight
         self.tol = tol
         self.cache_size = cache_size
@@ -116,8 +118,8 @@ class SVCCV(CrossValidatedClassifier):
 
     def _template(self) -> Any:
         return SVC(
-            kernel=self.kernel, degree=self.degree, coef0=self.coef0, class_weight=self.class_weight, tol=self.tol,
-            cache_size=self.cache_size, decision_function_shape=self.decision_function_shape,
+            kernel=self.kernel, degree=self.degree, coef0=self.coef0, loss=self.loss, class_weight=self.class_weight,
+            tol=self.tol, cache_size=self.cache_size, decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties, probability=self.probability, n_jobs=self.n_jobs,
         )  # fmt: skip
 
@@ -143,7 +145,7 @@ class SVRCV(RegressorMixin, CrossValidatedEstimator):
         The values of ε; by default a tenth of the standard deviation of y.
     cv, scoring, max_time, n_jobs, verbose
         As in `SVCCV`; the default score is R².
-    kernel, degree, coef0, tol, cache_size
+    kernel, degree, coef0, loss, sigma, p, tol, cache_size
         As in `SVR`.
 
     Attributes
@@ -177,6 +179,9 @@ class SVRCV(RegressorMixin, CrossValidatedEstimator):
         kernel="rbf",
         degree=3,
         coef0=0.0,
+        loss="epsilon_insensitive",
+        sigma=1.0,
+        p=2.0,
         tol=1e-3,
         cache_size="auto",
     ):
@@ -191,13 +196,16 @@ class SVRCV(RegressorMixin, CrossValidatedEstimator):
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
+        self.loss = loss
+        self.sigma = sigma
+        self.p = p
         self.tol = tol
         self.cache_size = cache_size
 
     def _template(self) -> Any:
         return SVR(
-            kernel=self.kernel, degree=self.degree, coef0=self.coef0, tol=self.tol, cache_size=self.cache_size,
-            n_jobs=self.n_jobs,
+            kernel=self.kernel, degree=self.degree, coef0=self.coef0, loss=self.loss, sigma=self.sigma, p=self.p,
+            tol=self.tol, cache_size=self.cache_size, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _axes(self, template: Any, X: Any, y: Any) -> dict[str, Any]:

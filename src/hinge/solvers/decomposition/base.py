@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from numbers import Integral
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class DecompositionOptions(Solver):
             raise ValueError(f"stop={self.stop!r} must be 'kkt' or 'gap'")
         if self.precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision={self.precision!r} must be 'auto', 'float32' or 'float64'")
+
+
+    def without_polishing(self) -> Self:
+        return replace(self, polish=False)
 
 
 @dataclass(frozen=True, kw_only=True)

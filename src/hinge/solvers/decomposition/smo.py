@@ -26,6 +26,7 @@ from hinge.solvers.decomposition.base import (
 )
 from hinge.solvers.diagonal import fold_diagonal, unfold_diagonal
 from hinge.solvers.time_budget import fits
+from hinge.validation import check_integer
 
 #: Rules for the choice of a pair, in the order of `PairRule` in the compiled core.
 PAIR_RULES = ("second_order", "first_order", "platt", "keerthi_1", "keerthi_2")
@@ -57,6 +58,9 @@ class SMO(DecompositionOptions):
         free ones, with the second-choice hierarchy of LwK Algorithms 10.3 and 10.4. "keerthi_1" and "keerthi_2": the
         same sweeps with two thresholds in place of b; in the second modification the most violating pair of free
         samples replaces the sweep over free samples.
+    sticky : int
+        Number of steps for which a sample stays fixed after a variable of it has reached a bound (LwK 10.1.4); 0 for
+        none. All samples are checked before the end.
     stop : {"kkt", "gap"}
         Stop on the KKT violation or on the relative duality gap.
     shrinking : bool
@@ -91,11 +95,13 @@ class SMO(DecompositionOptions):
     )
 
     rule: str = "second_order"
+    sticky: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rule not in PAIR_RULES:
             raise ValueError(f"rule={self.rule!r} must be one of {', '.join(map(repr, PAIR_RULES))}")
+        check_integer("sticky", self.sticky, 0)
 
     def solve(self, problem: Problem, start: Start = None, control: RunControl | None = None) -> Solution:
         """Solve `problem` from `start`, which is made feasible first."""
@@ -125,6 +131,7 @@ class SMO(DecompositionOptions):
             cache_bytes=row_cache_bytes(self.cache_size, problem.Q.n),
             double_rows=double,
             rule=PAIR_RULES.index(self.rule),
+            sticky_steps=int(self.sticky),
             control=control,
         )
         return DecompositionRun.of(run)

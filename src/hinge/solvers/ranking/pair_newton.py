@@ -166,7 +166,7 @@ class PairNewton:
             stalled = stalled + 1 if pair_gap > 0.9 * last_pair_gap and accuracy < 1e-12 else 0
             if stalled > MAX_STALLED_STEPS or accuracy < MIN_ACCURACY:
                 return Status.NUMERICAL
-            if pair_gap > 0.2 * last_pair_gap:
+            if pair_gap >= 0.2 * last_pair_gap:  # also if both are zero
                 width *= 0.3
         return Status.SOLVED
 
