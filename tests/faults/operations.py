@@ -90,6 +90,7 @@ def results(folder: Path) -> dict[str, Callable[[], Any]]:
         "pairwise_grid": lambda: hinge.selection.pairwise_grid(X, Y, **axes),
         "nu_grid": lambda: hinge.selection.nu_grid(X, Y, nu=[0.1, 0.2], gamma=[0.5], cv=2),
         "nu_range": lambda: hinge.selection.nu_range(X, Y, gamma=0.5),
+        "learning_curve": lambda: hinge.selection.learning_curve(X[:60], Y[:60], X[60:], Y[60:]),
         "path_search": lambda: hinge.selection.path_search(X, Y, gamma=0.5, cv=2),
         "leave_one_out": lambda: hinge.selection.leave_one_out(X, Y, gamma=0.5),
         "loo_bounds": lambda: hinge.selection.loo_bounds(X, Y, gamma=0.5),

@@ -129,3 +129,18 @@ def test_checkpoints(tmp_path, number):
             rows = np.arange(checkpoint.position) % 80
             reference = hinge.OnlineSVC(gamma=0.5).partial_fit(X[rows], Y[rows], classes=[-1, 1])
             np.testing.assert_array_equal(model.decision_function(X), reference.decision_function(X))
+
+
+def test_a_sample_that_was_learned_but_not_counted(tmp_path):
+    """A signal between the two steps: the file of the block after it had a model with one sample more."""
+    path = tmp_path / "stream.hinge"
+    model = hinge.OnlineSVC(gamma=0.5)
+    checkpoint = hinge.io.Checkpoint(path, every=10)
+    with pytest.raises(KeyboardInterrupt), checkpoint:
+        for i in range(15):
+            model.partial_fit(X[i : i + 1], Y[i : i + 1], classes=[-1, 1])
+            if i == 14:
+                raise KeyboardInterrupt
+            checkpoint.step(model)
+    resumed = hinge.io.Checkpoint(path)
+    assert resumed.resume(lambda: None).t_ == resumed.position == 10

@@ -22,9 +22,11 @@ import hinge
 MODULES = ("paths", "selection", "ranking", "recipes", "conformal", "inspection", "io", "kernels", "lowrank", "online")
 
 #: Names of parameters that are matrices with a row for each sample, one sample, or values of all samples.
-MATRICES = ("X", "X_train", "X_target", "X_unlabeled", "Z", "background", "K")
+MATRICES = ("X", "X_train", "X_target", "X_unlabeled", "X_val", "Z", "background", "K")
 SAMPLE = ("x",)
-VECTORS = ("y", "y_train", "relevance", "sample_weight", "qid", "query_weight", "scores", "side_weight", "target")
+VECTORS = (
+    "y", "y_train", "y_val", "relevance", "sample_weight", "qid", "query_weight", "scores", "side_weight", "target",
+)  # fmt: skip
 DATA = (*MATRICES, *SAMPLE, *VECTORS)
 
 N, FEATURES = 24, 3
@@ -170,6 +172,7 @@ def functions() -> dict[str, tuple[Callable[..., Any], dict[str, Any], bool]]:
         "selection.pairwise_grid": (hinge.selection.pairwise_grid, {"C": [1.0], "gamma": [0.5], "cv": 2}, False),
         "selection.nu_grid": (hinge.selection.nu_grid, {"nu": [0.2], "gamma": [0.5], "cv": 2}, False),
         "selection.path_search": (hinge.selection.path_search, {"gamma": 0.5, "cv": 2}, False),
+        "selection.learning_curve": (hinge.selection.learning_curve, {"X_val": X[:8], "y_val": Y[:8]}, False),
         "recipes.noise_tube": (hinge.recipes.noise_tube, {"estimator": hinge.SVR(gamma=0.5)}, True),
         "paths.lasso_weight_path": (
             hinge.lasso_weight_path, {"start": np.ones(FEATURES), "end": np.full(FEATURES, 2.0), "lam": 0.1}, True
