@@ -55,8 +55,9 @@ def test_all_formats_give_the_same_model(run, classes, tmp_path):
         assert np.allclose(np.fromstring(done.out, sep="\n"), expected, atol=1e-6), file
 
 
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
 @pytest.mark.parametrize("kind", ["libsvm", "csv"])
-def test_data_are_read_from_standard_input(kind, run, classes, tmp_path, monkeypatch):
+def test_data_are_read_from_standard_input(kind, compress, run, classes, tmp_path, monkeypatch):
     file, X, y = classes
     text = (tmp_path / file).read_bytes()
     options = []
@@ -66,7 +67,7 @@ def test_data_are_read_from_standard_input(kind, run, classes, tmp_path, monkeyp
         text, options = (tmp_path / "a.csv").read_bytes(), ["--format", "csv", "--target", "target"]
 
     def pipe():
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(compress(text)))))
 
     pipe()
     assert run("train", "-", *options, "-o", "m.hinge").code == 0
@@ -206,3 +207,22 @@ class TestOutputs:
 def test_messages_name_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert "<stdin> has no samples" in run("train", "-", "-o", "m.hinge").err
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a,b\n1,yes\n2,\n3,no\n", 3), ("a,b\n1,2.5\n\n2,1\n3,\n", 5), ("a,b\n1,inf\n2,1\n", 2)]
+)
+def test_missing_and_infinite_labels_are_errors_with_their_line(text, line, run, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text(text)
+    done = run("train", "a.csv", "--target", "b", "-o", "m.hinge")
+    assert done.code == 1
+    assert f"a.csv, line {line}, column 'b': " in done.err
+
+
+def test_damaged_compressed_standard_input_is_one_message(run, classes, tmp_path, monkeypatch):
+    text = gzip.compress((tmp_path / classes[0]).read_bytes())[:-20]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
+    done = run("train", "-", "-o", "m.hinge")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "the compressed file is damaged or cut off" in done.err

@@ -4,6 +4,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from hinge.io import registry
+from hinge.io.checks import estimators
 
 
 class Carrier(BaseEstimator):
@@ -15,6 +16,7 @@ class Carrier(BaseEstimator):
 def carrier(monkeypatch):
     """The class `Carrier`, registered during a test."""
     monkeypatch.setitem(registry.ESTIMATORS, "Carrier", Carrier)
+    monkeypatch.setitem(estimators.ATTRIBUTES, "Carrier", estimators.Declaration({}))
     return Carrier
 
 

@@ -341,6 +341,7 @@ class TestValues:
 
     def test_records(self, carrier, path):
         columns = {name: np.arange(3.0) for name in History.__dataclass_fields__}
+        columns |= {"iteration": np.arange(3), "active": np.arange(3), "exact": np.array([False, True, True])}
         certificate = Certificate(1.0, 0.5, 0.5, np.inf, 0.1, np.float64(0.0), np.zeros(1), 1.0, 0.5, None)
         value = [certificate, History(**columns), SMO(tol=1e-5, max_time=3), *KERNELS, Precomputed()]
         assert_identical(through_file(carrier(value), path).value, value)

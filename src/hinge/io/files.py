@@ -143,7 +143,7 @@ def _check_version(manifest: dict[str, Any]) -> None:
 def _rebuild(manifest: dict[str, Any], decoder: Decoder) -> Any:
     parts = manifest["class"], manifest["parameters"], manifest["state"]
     if tuple(map(type, parts)) != (str, dict, dict):
-        raise Flaw("its description has values of the wrong type")
+        raise Flaw("its description has values of types that hinge does not write")
     name, parameters, state = parts
     if name in WHOLE:
         return _rebuild_whole(parameters, state, decoder, WHOLE[name])

@@ -48,7 +48,8 @@ def load_libsvm(
     Parameters
     ----------
     path : str, path or binary file
-        A text file, or one compressed with gzip or bzip2 (by its ending); or an open file with text.
+        A text file, or one compressed with gzip or bzip2 (by its ending); or an open file with text, which may be
+        compressed if it is buffered, as ``sys.stdin.buffer`` is.
     *others : str, path or binary file
         Further files, such as the test samples. The matrices of all files have the same number of features.
     n_features : int, optional
@@ -317,7 +318,7 @@ def _texts(path: Source, whole: bool, watch: Watch | None = None) -> Iterator[An
     The file is not mapped into memory: reading a map of a file that another process truncates ends the program.
     """
     if not isinstance(path, str | os.PathLike):
-        yield from _line_blocks(path, READ_BYTES, path, watch)
+        yield from _line_blocks(decompressed(path), READ_BYTES, path, watch)
         return
     name = os.fspath(path)
     decompressors: dict[str, Any] = {".gz": lambda file: gzip.GzipFile(fileobj=file), ".bz2": bz2.BZ2File}
@@ -331,6 +332,14 @@ def _texts(path: Source, whole: bool, watch: Watch | None = None) -> Iterator[An
         if whole:  # memory of the requested size is allocated before the file is read
             size = max(READ_BYTES, min(os.fstat(file.fileno()).st_size + 1, WHOLE_BYTES))
         yield from _line_blocks(file, size, file, watch)
+
+
+def decompressed(file: IO[bytes]) -> Any:
+    """Return the content of an open file, which is compressed if it begins like gzip or bzip2 and can be peeked at."""
+    start: bytes = file.peek(3) if hasattr(file, "peek") else b""
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    return bz2.BZ2File(file) if start.startswith(b"BZh") else file
 
 
 def _line_blocks(

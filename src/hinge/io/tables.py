@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.io.libsvm import READ_BYTES, Source, source_name
+from hinge.io.libsvm import READ_BYTES, Source, decompressed, source_name
 from hinge.io.progress import Watch, reading
 from hinge.io.replacement import Path, replacing
 
@@ -208,16 +208,16 @@ def _reader(
 
 
 def _read_bytes(path: Source, watch: Watch | None) -> bytes:
-    if not isinstance(path, str | os.PathLike):
-        return _content(path, path, watch)
     try:
+        if not isinstance(path, str | os.PathLike):
+            return _content(decompressed(path), path, watch)
         with open(path, "rb") as file:
             if not os.fspath(path).lower().endswith(".gz"):
                 return _content(file, file, watch)
             with gzip.GzipFile(fileobj=file) as text:
                 return _content(text, file, watch)
     except (EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{os.fspath(path)}: the compressed file is damaged or cut off ({error})") from None
+        raise ValueError(f"{source_name(path)}: the compressed file is damaged or cut off ({error})") from None
 
 
 def _content(file: Any, source: Any, watch: Watch | None) -> bytes:
@@ -343,7 +343,14 @@ class _Reader:
             row = column.is_null().to_numpy().argmax()
             raise ValueError(f"{self._place(int(row), j)}: the value is missing; remove the row")
         values = column.to_numpy()
-        return np.array(values.tolist()) if values.dtype == object else np.asarray(values)
+        if values.dtype.kind == "f":
+            return self.numbers(j)
+        if values.dtype != object:
+            return np.asarray(values)
+        labels = values.tolist()
+        if "" in labels:  # an empty field of a column with text
+            raise ValueError(f"{self._place(labels.index(''), j)}: the value is missing; remove the row")
+        return np.array(labels)
 
     def _place(self, row: int, j: int) -> str:
         """Return the file, the line or row, and the column of a value."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hinge.control import Counter, StepMonitor
 from hinge.kernels import Kernel, Precomputed, cache_bytes
 from hinge.lowrank.factor import DEPENDENCE_TOL, Factor, make_factor
-from hinge.lowrank.source import Source
+from hinge.lowrank.source import Source, check_samples_finite
 from hinge.validation import check_integer, check_number
 
 Array = NDArray[np.float64]
@@ -98,6 +98,7 @@ class _Selection(ABC):
         X = np.asarray(X) if not hasattr(X, "shape") else X
         if isinstance(kernel, Precomputed) and (X.ndim != 2 or X.shape[0] != X.shape[1]):
             raise ValueError(f"a precomputed kernel matrix must be square, got shape {X.shape}")
+        check_samples_finite(X, threads)
         source = Source(kernel.resolve(X), X, threads, progress)
         rng = np.random.default_rng(self.random_state)
         sampled = np.arange(source.m)

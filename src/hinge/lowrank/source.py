@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 
 from hinge.control import StepMonitor
 from hinge.kernels import Kernel, Precomputed, cross
+from hinge.kernels.samples import all_finite
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp] | slice
 
 #: Rows per call for the diagonal; kernels convert them to float64, and a copy of all samples would be too large.
 DIAGONAL_ROWS = 4096
+
+
+def check_samples_finite(X: Any, threads: int) -> None:
+    """Raise a ValueError if an array or sparse matrix of numbers contains NaN or infinity."""
+    if X.dtype.kind == "f" and not all_finite(X, threads):
+        raise ValueError("X contains NaN or infinity; remove or replace these values")
 
 
 @dataclass(frozen=True)

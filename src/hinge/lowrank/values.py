@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from hinge.kernels import Kernel, Precomputed, cross
-from hinge.lowrank.source import Source
+from hinge.lowrank.source import Source, check_samples_finite
 
 Array = NDArray[np.float64]
 
@@ -124,6 +124,7 @@ def expand_values(
     source = Source(kernel.resolve(X), X, threads)
     rows = _indices("basis", basis, source.m)
     columns = np.arange(source.m) if targets is None else _indices("targets", targets, source.m)
+    check_samples_finite(X, threads)
     values = source.block(slice(None), rows)
     if not np.isfinite(values).all():
         raise ValueError("the kernel values of X are not finite: scale X, for example with StandardScaler")

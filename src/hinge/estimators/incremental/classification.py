@@ -249,8 +249,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """Smallest change of each training weight or label that changes the prediction at x.
 
         The weight of each sample is changed along the exact path of the solution, up and down, and its label is
-        exchanged. The model itself is not changed. A sample whose small change of weight changes a prediction that is
-        wrong may be mislabelled.
+        exchanged; it then has the weight of the other class. The model itself is not changed. A sample whose small
+        change of weight changes a prediction that is wrong may be mislabelled.
 
         Parameters
         ----------
@@ -272,9 +272,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         if n_rows(x) != 1:
             raise ValueError(f"x has {n_rows(x)} rows; pass one sample")
         positive = self._y == self.classes_[1]
+        other = np.where(positive, self.classes_[0], self.classes_[1])
         search = FlipSearch(
-            self.model_.kernel, self._X, np.where(positive, 1.0, -1.0), self._costs(self._w, self._y), None, x,
-            self.cache_size,
+            self.model_.kernel, self._X, np.where(positive, 1.0, -1.0), self._costs(self._w, self._y),
+            self._costs(self._w, other), None, x, self.cache_size,
         )  # fmt: skip
         return search.search(float(max_weight))
 
