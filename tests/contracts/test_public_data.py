@@ -1,6 +1,6 @@
 """Every public function and method that takes data rejects damaged data with a ValueError or TypeError.
 
-The functions are found by the names of their parameters (`reference.public_data`), so that a new one is tested, too.
+The functions are found by the names of their parameters (`contracts.public_data`), so that a new one is tested, too.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from reference.public_data import calls
+from contracts.public_data import calls
 
 TESTS = Path(__file__).parents[1]
 
@@ -30,7 +30,7 @@ def test_damaged_data_are_rejected(tmp_path):
         faulthandler.enable()
         warnings.simplefilter("ignore")
         import numpy as np
-        from reference.public_data import calls
+        from contracts.public_data import calls
         np.seterr(all="ignore")
         for call in calls():
             function, valid = call.prepare()
