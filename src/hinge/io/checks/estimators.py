@@ -72,9 +72,11 @@ _LINEAR: dict[str, Field] = {
     **_FEATURES, "_n_seen": Size("samples"), "_fit_cost": Either(Number(), Numbers(("samples",))),
     "dual_coef_": Numbers(("outputs", "samples")), "intercept_": Numbers(("functions",)),
 }  # fmt: skip
+#: Linear programs: coefficients of the samples with a positive weight, for every kernel of the dictionary.
 _LP: dict[str, Field] = {
-    "n_terms_": _COUNT, "_beta": Numbers(("samples", "functions"), finite=True),
-    "_terms": Numbers(("kernels", "samples", "functions"), finite=True),
+    "n_terms_": _COUNT, "_terms": Numbers(("kernels", "weighted samples", "functions"), finite=True),
+    "_beta": Numbers(("weighted samples", "functions"), finite=True), **_DENSE,
+    "dual_coef_": Matrix(("outputs", "kernels*support")),
 }  # fmt: skip
 _ONLINE: dict[str, Field] = {**_FEATURES, "_state": Instance(("OnlineState",))}
 
@@ -131,8 +133,8 @@ ATTRIBUTES: Mapping[str, Declaration] = {
         },
         {**_CALIBRATED, "approximation_": Instance(("LowRankReport",))},
     ),
-    "LPSVC": Declaration({**_DENSE, **_CLASSES, **_WEIGHTS, **_LP}, _OPTIONAL),
-    "LPSVR": Declaration({**_DENSE, **_LP}, _OPTIONAL),
+    "LPSVC": Declaration({**_LP, **_CLASSES, **_WEIGHTS}, _OPTIONAL),
+    "LPSVR": Declaration(_LP, _OPTIONAL),
     "RankingSVM": Declaration(
         {**_EXPANSION, **_SINGLE, "n_pairs_": Size("pairs"), "n_queries_": _COUNT, "pair_coef_": Numbers(("pairs",))},
         _OPTIONAL,
@@ -146,7 +148,7 @@ ATTRIBUTES: Mapping[str, Declaration] = {
         _OPTIONAL,
     ),
     "RegularizationNetwork": Declaration(
-        {**_EXPANSION, **_FUNCTIONS, "_beta": Numbers(("samples",), finite=True), "n_active_": _COUNT}, _OPTIONAL
+        {**_EXPANSION, **_FUNCTIONS, "_beta": Numbers(("weighted samples",), finite=True), "n_active_": _COUNT}, _OPTIONAL
     ),
     "SemiparametricSVC": Declaration({**_EXPANSION, **_CLASSES, **_WEIGHTS, **_FUNCTIONS}, _OPTIONAL),
     "SemiparametricSVR": Declaration({**_EXPANSION, **_SINGLE, **_FUNCTIONS}, _OPTIONAL),

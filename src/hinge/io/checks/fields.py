@@ -1,11 +1,13 @@
 """Declarations of what an attribute holds: type, shape and range.
 
 A shape is a tuple of sizes. A size is a number, or a name: the first attribute with a name determines its value, and
-the others must have the same. ``"segments+1"`` is one more than ``"segments"``.
+the others must have the same. ``"segments+1"`` is one more than ``"segments"``, and
+``"kernels*support"`` is a product.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -53,12 +55,14 @@ def _size(size: int | str, sizes: Sizes) -> int | None:
 
 
 def check_shape(name: str, shape: tuple[int, ...], expected: tuple[int | str, ...], sizes: Sizes) -> None:
-    """Compare a shape with the expected one; sizes without a value get one."""
+    """Compare a shape with the expected one; sizes without a value get one, except in products."""
     if len(shape) != len(expected):
         raise ValueError(f"{name} has {len(shape)} dimensions, but it must have {len(expected)}")
     for actual, size in zip(shape, expected, strict=True):
         if isinstance(size, int):
             known = size
+        elif "*" in size:
+            known = math.prod(sizes[factor] for factor in size.split("*"))
         else:
             base, plus, _ = size.partition("+")
             known = sizes.setdefault(base, actual - bool(plus)) + bool(plus)

@@ -22,6 +22,10 @@ SIGNAL_CHECK_SECONDS = 0.05
 #: Smallest feasibility tolerance that HiGHS accepts; smaller values of `tol` are raised to it.
 MIN_TOL = 1e-10
 
+#: Time that is reserved for the conversions of `linprog` and for the certificates, in multiples of the time in which the
+#: program was built.
+RESERVED_BUILD_TIMES = 2
+
 #: Share of the time limit from which on HiGHS's "limit reached" counts as the time limit, not as the iteration limit.
 TIME_LIMIT_SHARE = 0.9
 
@@ -73,20 +77,25 @@ class LinearProgramming(SolverOptions):
         max_time = control.remaining()
         shift = _column_shift(problem)
         with control.interruptible():
-            arguments = self._arguments(problem, shift, max_time)
+            arguments = self._arguments(problem, shift)
+        started, limit = time.monotonic(), None
+        if max_time is not None:
+            limit = max(max_time - (1 + RESERVED_BUILD_TIMES) * (started - began), 0.0)
+            arguments["options"]["time_limit"] = limit
         result = _run_in_thread(arguments, control)
         if result.x is None:
             a, b, beta = np.zeros(problem.design.shape[1]), best_constant(problem), np.zeros(problem.n)
         else:
             a, b, beta = _point(problem, result, shift)
-        seconds = time.monotonic() - began
+        ended = time.monotonic()
+        seconds = ended - began
         status = STATUS.get(int(result.status), Status.NUMERICAL)
-        if status is Status.MAX_ITER and max_time is not None and seconds >= TIME_LIMIT_SHARE * max_time:
+        if status is Status.MAX_ITER and limit is not None and ended - started >= TIME_LIMIT_SHARE * limit:
             status = Status.TIME_LIMIT
         history = _history(certify_lp(problem, a, b, beta), problem.n, int(result.nit), seconds)
         return LPSolution(a, b, beta, status, int(result.nit), history)
 
-    def _arguments(self, problem: LPProblem, shift: Array | None, max_time: float | None) -> dict[str, Any]:
+    def _arguments(self, problem: LPProblem, shift: Array | None) -> dict[str, Any]:
         """Arguments of `linprog`: the columns are a⁺, a⁻, b, ξ, ξ* and, if there is a tube, t."""
         n, width = problem.design.shape
         eye = sparse.identity(n, format="csc")  # columns, the format of HiGHS, are stacked without conversions
@@ -108,8 +117,6 @@ class LinearProgramming(SolverOptions):
         variables = n + sum(block.shape[1] for block in blocks)
         default_limit = max(MIN_MAX_ITER, MAX_ITER_PER_VARIABLE * variables)
         options["maxiter"] = self.max_iter if self.max_iter >= 0 else default_limit
-        if max_time is not None:
-            options["time_limit"] = max_time
         return {
             "c": np.concatenate([*cost, *([np.zeros(n)] * has_tube)]),
             "A_eq": sparse.hstack(blocks, format="csc"),
