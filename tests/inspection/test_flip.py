@@ -86,6 +86,16 @@ def test_svc_zero_weights_and_single_samples():
     assert not found.relabel[5]
 
 
+def test_a_relabelled_sample_has_the_weight_of_its_new_class():
+    X, y = data()
+    options = dict(C=2.0, gamma=0.5, class_weight={True: 3.0})
+    found = hinge.IncrementalSVC(**options).fit(X, y).flip(X[0])
+    for i in range(30):
+        changed = np.where(np.arange(30) == i, ~y, y)
+        expected = hinge.SVC(**options, tol=1e-10).fit(X, changed).decision_function(X[:1])[0]
+        assert_allclose(found.value_relabelled[i], expected, atol=1e-8)
+
+
 def test_duplicates_have_equal_effects():
     X, y = data(12)
     model = hinge.IncrementalSVC(gamma=0.5).fit(np.vstack([X, X]), np.append(y, y))

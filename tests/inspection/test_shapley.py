@@ -1,8 +1,11 @@
 """Exact Shapley values, compared with the definition: the sum over all coalitions."""
 
+import sys
 import warnings
+from collections import namedtuple
 from itertools import combinations
 from math import factorial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -273,6 +276,23 @@ def test_feature_names_and_shap():
     assert isinstance(explanation, shap.Explanation)
     assert_array_equal(explanation.values, found.values)
     assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, model.predict(X[:5]), rtol=1e-12)
+
+
+def test_explanation_of_several_classes_for_shap(monkeypatch):
+    """The arguments of `shap.Explanation`; shap itself is not needed."""
+    names = "values base_values data feature_names output_names"
+    monkeypatch.setitem(sys.modules, "shap", SimpleNamespace(Explanation=namedtuple("Explanation", names)))
+    X = np.random.default_rng(12).normal(size=(40, 3))
+    model = hinge.SVC().fit(X, np.array(["a", "b", "c"])[np.arange(40) % 3])
+    found = shapley_values(model, X[:5], X, groups={"first": [0, 1]})
+    explanation = found.to_shap()
+    assert explanation.values.shape == (5, 2, 3)
+    assert explanation.base_values.shape == (5, 3)
+    total = found.values.sum(axis=1) + found.base_values
+    assert_allclose(explanation.values.sum(axis=1) + explanation.base_values, total)
+    assert explanation.data.shape == (5, 2)
+    assert explanation.feature_names == ["first", "2"]
+    assert explanation.output_names == ["a", "b", "c"]
 
 
 def test_no_support_vectors():

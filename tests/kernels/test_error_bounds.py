@@ -1,13 +1,16 @@
 """Bounds on the rounding errors of kernel values, compared with exact arithmetic."""
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import arb
 from scipy import sparse
 
+from hinge import SVC, Status
 from hinge.kernels import RBF, BSpline, Laplacian, Linear, Polynomial, Sigmoid, open_access
+from hinge.kernels.access import GramAccess
 from reference.exact.kernels import gram
 
 KERNELS = [
@@ -97,3 +100,28 @@ def test_an_accurate_product_ends_before_its_deadline(kernel):
     few = open_access(kernel, X[:300])
     complete, _ = few.accurate_matvec(v[:300], deadline=time.monotonic() + 600)
     np.testing.assert_allclose(complete, few.matvec(v[:300]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, np.float32, sparse.csr_matrix], ids=["double", "float", "csr"])
+def test_the_product_with_a_linear_matrix_is_within_its_bound(storage):
+    """It needs two passes over the samples, not n² kernel values; in rational arithmetic."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = storage(10.0 ** rng.uniform(-3, 3) * rng.normal(size=(30, 4)) + 10.0 ** rng.uniform(-3, 5))
+        v = rng.normal(size=30) * (rng.random(30) < 0.8)
+        access, rows = open_access(Linear(), X), rng.permutation(30)[:20]
+        dense = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+        for part, index, values in ((access, np.arange(30), v), (access.subset(rows), rows, v[:20])):
+            product, error = part.bounded_matvec(values)
+            samples = [[Fraction(x) for x in row] for row in dense[index].tolist()]
+            pairs = list(zip(samples, map(Fraction, values.tolist()), strict=True))
+            w = [sum(c * row[j] for row, c in pairs) for j in range(4)]
+            for found, row in zip(product, samples, strict=True):
+                assert abs(Fraction(found) - sum(a * b for a, b in zip(row, w, strict=True))) <= Fraction(error[0])
+
+
+def test_a_certificate_with_a_linear_kernel_needs_no_kernel_values(monkeypatch):
+    monkeypatch.setattr(GramAccess, "matvec", lambda self, v: pytest.fail("kernel values were computed"))
+    X = np.random.default_rng(0).normal(size=(2500, 3))
+    model = SVC(kernel="linear", solver="coordinate_descent", fit_intercept=False).fit(X, X[:, 0] > 0)
+    assert model.status_ is Status.SOLVED

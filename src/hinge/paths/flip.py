@@ -67,7 +67,8 @@ class Flip:
 class FlipSearch:
     """Exact paths of the decision value at a point x while the weight or the label of one sample changes.
 
-    x is in the window with cost zero, as the last sample.
+    x is in the window with cost zero, as the last sample. `other_cost` contains the costs that the samples would have
+    with the other label.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class FlipSearch:
         X: Any,
         y: Array,
         cost: Array,
+        other_cost: Array,
         beta: Array | None,
         x: Any,
         cache_size: float | str = "auto",
@@ -84,7 +86,7 @@ class FlipSearch:
         self.window = Window(
             kernel, stack(X, x), np.append(y, 1.0), np.append(cost, 0.0), beta=start, cache_size=cache_size
         )
-        self.n, self.engine = len(y), self.window.engine
+        self.n, self.engine, self.other_cost = len(y), self.window.engine, other_cost
         self.value = self._value()
         self._snapshot = self.engine.active_set.snapshot()
         assert self.window.access is not None
@@ -165,5 +167,5 @@ class FlipSearch:
             self.engine.follow_rates(Values(zero, *((zero, bound) if y > 0 else (bound, zero)), total))
         linear[i] = 2.0 * y  # no effect while both bounds are zero
         self.engine.follow_rates(Values(linear, zero, zero, total))
-        other[i] = -y * cost
+        other[i] = -y * self.other_cost[i]
         self.engine.follow_rates(Values(zero, *((other, zero) if y > 0 else (zero, other)), total))

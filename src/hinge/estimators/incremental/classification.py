@@ -19,7 +19,7 @@ from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
 from hinge.estimators.incremental.groups import as_groups
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, require_samples
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC
@@ -128,6 +128,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         `classes` is optional, as new classes can be added at any time. If it is given, as scikit-learn requires, it
         must contain the labels of `y` and all earlier labels.
         """
+        require_samples(X)
         self._check_declared(y, classes)
         if not hasattr(self, "classes_"):
             return self.fit(X, y, sample_weight)
@@ -249,8 +250,8 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         """Smallest change of each training weight or label that changes the prediction at x.
 
         The weight of each sample is changed along the exact path of the solution, up and down, and its label is
-        exchanged. The model itself is not changed. A sample whose small change of weight changes a prediction that is
-        wrong may be mislabelled.
+        exchanged; it then has the weight of the other class. The model itself is not changed. A sample whose small
+        change of weight changes a prediction that is wrong may be mislabelled.
 
         Parameters
         ----------
@@ -272,9 +273,10 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         if n_rows(x) != 1:
             raise ValueError(f"x has {n_rows(x)} rows; pass one sample")
         positive = self._y == self.classes_[1]
+        other = np.where(positive, self.classes_[0], self.classes_[1])
         search = FlipSearch(
-            self.model_.kernel, self._X, np.where(positive, 1.0, -1.0), self._costs(self._w, self._y), None, x,
-            self.cache_size,
+            self.model_.kernel, self._X, np.where(positive, 1.0, -1.0), self._costs(self._w, self._y),
+            self._costs(self._w, other), None, x, self.cache_size,
         )  # fmt: skip
         return search.search(float(max_weight))
 

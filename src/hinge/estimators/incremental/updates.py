@@ -47,6 +47,12 @@ MAX_CHECKED_SAMPLES = 2_000
 FIXED_PARAMETERS = {"kernel", "degree", "gamma", "coef0", "epsilon", "nu", "class_weight"}
 
 
+def require_samples(X: Any) -> None:
+    """Raise a ValueError if `partial_fit` got no samples; `update` without samples only removes some."""
+    if X is None:
+        raise ValueError("X is None, but partial_fit needs samples; call forget to remove samples only")
+
+
 class IncrementalEstimator(DualEstimator):
     """Base class of `IncrementalSVC`, `IncrementalSVR` and `IncrementalOneClassSVM`."""
 
