@@ -117,7 +117,8 @@ def _batch(case: Case, seed: int, first: int, stop: int, deadline: float, folder
             total.failures.append((current, f"no result after {HANG:.0f} s"))
             return _collect(result, total, current + 1)
         time.sleep(POLL)
-        waited += POLL  # not the time of a clock, which continues while both processes are suspended
+        if not _stopped(child):
+            waited += POLL  # not the time of a clock, which continues while both processes are suspended
     (current,) = struct.unpack("q", progress[:])
     if status != 0:
         total.counts["CRASH"] += 1
@@ -125,6 +126,12 @@ def _batch(case: Case, seed: int, first: int, stop: int, deadline: float, folder
         total.failures.append((current, f"status {status}: {trace}"))
         return _collect(result, total, current + 1)
     return _collect(result, total, current)
+
+
+def _stopped(process: int) -> bool:
+    """Whether a process is suspended."""
+    state = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    return state in (b"T", b"t")
 
 
 def _child(case, seed, first, stop, deadline, folder, progress, result, log):
@@ -180,20 +187,33 @@ def _collect(result: Path, total: Outcome, number: int) -> int:
 
 
 @contextlib.contextmanager
-def limited_memory(size: int, factor: int = 4):
-    """Fail on allocations beyond `factor` times the size of the input plus 64 MB."""
+def limited_memory(size: int, factor: int = 4, reserved: int = 0):
+    """Fail on allocations beyond `factor` times the size of the input plus 64 MB.
+
+    `reserved`: addresses that other libraries reserve for their threads. Then the resident memory is measured, too.
+    """
     if "SANITIZED" in os.environ:  # AddressSanitizer reserves terabytes of addresses
         yield
         return
+    failure = f"needs more than {factor} times the size of the file ({size} bytes) + 64 MB"
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = factor * size + FREE_MEMORY
+    before = _peak() if reserved else 0
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + factor * size + FREE_MEMORY, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + allowed + reserved, hard))
     try:
         yield
     except MemoryError as error:
-        raise Failure(f"needs more than {factor} times the size of the file ({size} bytes) + 64 MB") from error
+        raise Failure(failure) from error
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    if reserved and _peak() - before > allowed:
+        raise Failure(failure)
+
+
+def _peak() -> int:
+    """Largest resident memory of the process up to now, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class Record:

@@ -8,6 +8,7 @@ Allowed: a result, whose predictions are finite, or one of the documented except
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from hinge.paths import PathError
 ESTIMATORS = (
     "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR", "LinearOneClassSVM", "LowRankSVC", "LPSVC",
     "LPSVR", "IncrementalSVC", "IncrementalSVR", "IncrementalOneClassSVM", "OnlineSVC", "OnlineNuSVC", "OnlineSVR",
-    "OnlineNoveltyDetector", "RankingSVM", "TransductiveSVC",
+    "OnlineNoveltyDetector", "RankingSVM", "TransductiveSVC", "ParzenClassifier", "RegularizationNetwork",
+    "SemiparametricSVC", "SemiparametricSVR",
 )  # fmt: skip
 PATHS = (
     "regularization_path", "approximate_path", "one_vs_one_paths", "quadratic_loss_path", "epsilon_path", "nu_path",
-    "ranking_path",
+    "ranking_path", "lp_path", "lasso_path",
 )  # fmt: skip
 
 #: Exceptions that the documentation states.
@@ -198,9 +200,10 @@ def use_estimator(rng: np.random.Generator) -> str:
 def use_path(rng: np.random.Generator) -> str:
     """Compute a path and evaluate it."""
     name = PATHS[rng.integers(len(PATHS))]
-    options = parameters(rng, ("gamma", "kernel", "degree", "coef0", "cache_size"))
+    accepted = inspect.signature(getattr(hinge, name)).parameters
+    options = parameters(rng, {"gamma", "kernel", "degree", "coef0", "cache_size"} & set(accepted))
     X = samples(rng)
-    if rng.random() < 0.1 and isinstance(X, np.ndarray) and X.ndim == 2:
+    if rng.random() < 0.1 and "kernel" in accepted and isinstance(X, np.ndarray) and X.ndim == 2:
         with np.errstate(all="ignore"):
             X, options = X.astype(float) @ X.astype(float).T, {"kernel": "precomputed"}
         X = X[:, : rng.integers(X.shape[1] + 1)] if rng.random() < 0.2 else X

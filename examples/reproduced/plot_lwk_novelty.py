@@ -63,5 +63,5 @@ for row, passes in zip(axes, (1, 10), strict=True):
 
 # %%
 # Agreement: as in the figure, the worst patterns are badly written or unusual digits, on the training and the test set.
-# The share of samples with f < ρ approaches ν with the number of passes, and the order of the samples that of the batch
-# method.
+# On USPS the share of samples with f < ρ approaches ν with the number of passes, from 0 to 6 %. On both data sets more
+# passes bring the worst samples closer to those of the batch method.

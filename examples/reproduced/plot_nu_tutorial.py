@@ -4,7 +4,7 @@
 
 Chen, Lin and Schölkopf, *A tutorial on ν-support vector machines*, Figs. 1 to 5 and Table 1. The toy data of the
 figures are not published; generated data take their place. Fig. 5 uses the data set *australian* if it is available,
-and otherwise the first 690 rows of scikit-learn's breast cancer data.
+and otherwise scikit-learn's breast cancer data.
 """
 
 # %%

@@ -84,7 +84,7 @@ def test_errors_name_the_invalid_validation_data():
     path = regularization_path(X, y, gamma=1.0)
     with pytest.raises(ValueError, match="label"):
         path.validation_error(X, np.arange(len(y)))
-    with pytest.raises(ValueError, match="must be equal"):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         path.validation_error(X, y[:-1])
 
 

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from hinge.estimators.common.validation import n_rows, take
 from hinge.estimators.incremental.removal import estimator_kernel
 from hinge.kernels import FunctionKernel, Kernel, Precomputed
+from hinge.matrices import check_sparse
 from hinge.validation import check_integer, check_number
 
 #: Largest number of new samples that are in a window at the same time.
@@ -23,8 +24,11 @@ MAX_NEW_SAMPLES = 64
 def indexable(X: Any) -> Any:
     """Return X as an array, a sparse matrix with rows that can be selected, or a DataFrame."""
     if sp.issparse(X):
+        check_sparse(X)
         return X.tocsr()
-    return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
+    X = X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
+    n_rows(X)  # raises a TypeError if X has no rows
+    return X
 
 
 def select_rows(X: Any, rows: NDArray[np.intp] | slice) -> Any:

@@ -105,6 +105,10 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Save what was counted after the last checkpoint, also after an error: a failed update changes no model."""
-        if self._model is not None and self.position > self._saved_position:
+        """Save what was counted after the last checkpoint.
+
+        After an error or a signal, the model may have learned samples that were not counted. Then the last checkpoint
+        remains, and at most `every` samples are learned again.
+        """
+        if kind is None and self._model is not None and self.position > self._saved_position:
             self.save(self._model)

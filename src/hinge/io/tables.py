@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.io.libsvm import READ_BYTES, Source, decompressed, source_name
 from hinge.io.progress import Watch, reading
 from hinge.io.replacement import Path, replacing
+from hinge.matrices import check_sparse
 
 #: A column by its name, or by its number from 1, negative from the end.
 Column = str | int
@@ -159,7 +161,11 @@ def dump_table(
         By default determined by the ending of the name.
     """
     pa = _pyarrow("pyarrow")
-    dense = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    if sp.issparse(X):
+        check_sparse(X)
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X)
+    if dense.ndim != 2 or dense.shape[1] == 0:
+        raise ValueError(f"X has shape {dense.shape}, but a table needs rows and columns")
     names = [str(j + 1) for j in range(dense.shape[1])] if feature_names is None else list(map(str, feature_names))
     columns = {name: np.ascontiguousarray(dense[:, j]) for j, name in enumerate(names)}
     if y is not None:

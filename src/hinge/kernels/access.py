@@ -367,6 +367,8 @@ def expand(kernel: Kernel, X: Data, Z: Data | None, coef: ArrayLike, threads: in
 
 def products(X: Data, weights: ArrayLike, threads: int = 1) -> Array:
     """Return ⟨w, x⟩ in float64 for every row x of X and every row w of `weights`. X is not copied."""
+    if not hasattr(X, "shape") or len(X.shape) != 2:
+        raise TypeError(f"X is a {type(X).__name__}, but samples are needed: an array of two dimensions")
     rows = np.ascontiguousarray(np.atleast_2d(weights), dtype=np.float64)
     if rows.shape[1] != X.shape[1]:
         raise ValueError(f"weights have {rows.shape[1]} features, but X has {X.shape[1]}")

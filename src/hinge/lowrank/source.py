@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.control import StepMonitor
 from hinge.kernels import Kernel, Precomputed, cross
 from hinge.kernels.samples import all_finite
+from hinge.matrices import check_sparse
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp] | slice
@@ -34,6 +36,12 @@ class Source:
     X: Any
     threads: int = 1
     progress: StepMonitor | None = None
+
+    def __post_init__(self) -> None:
+        if not getattr(self.X, "shape", ()):
+            raise TypeError(f"X is a {type(self.X).__name__}, but samples are needed: an array with a row for each")
+        if sp.issparse(self.X):
+            check_sparse(self.X)
 
     @property
     def m(self) -> int:

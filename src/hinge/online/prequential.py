@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.validation import as_rows
+
 Array = NDArray[np.float64]
 
 
@@ -92,7 +94,7 @@ def prequential(model: Any, X: Any, y: Any, *, classes: Any = None, batch: int =
     """
     if batch < 1:
         raise ValueError(f"batch={batch!r} must be at least 1")
-    X, truth = X if hasattr(X, "shape") else np.asarray(X), np.asarray(y)
+    X, truth = as_rows(X), np.asarray(y)
     if truth.ndim != 1 or truth.shape[0] != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows and y has shape {truth.shape}; one target per row is needed")
     kind = _estimator_type(model)

@@ -13,6 +13,7 @@ from hinge.control import Counter
 from hinge.kernels import Precomputed, make_kernel
 from hinge.paths.engine import Progress
 from hinge.paths.evaluation.table import import_pandas
+from hinge.paths.evaluation.validation_data import check_validation_data
 from hinge.paths.evaluation.weights import feature_names
 from hinge.paths.path import SolutionPath
 from hinge.paths.regularization import check_training_rows, check_vector, regularization_path
@@ -116,14 +117,7 @@ class OneVsOnePaths:
 
         Votes change only where a decision value of a pair changes sign, (221).
         """
-        y = np.asarray(y)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
-            raise ValueError(f"X has {X.shape[0]} rows, y {len(y)}, sample_weight {len(weight)}; these must be equal")
-        unknown = ~np.isin(y, self.classes)
-        if unknown.any():
-            label, known = y[unknown].tolist()[0], self.classes.tolist()
-            raise ValueError(f"y has the label {label!r}; the classes of the paths are {known}")
+        X, y, weight = check_validation_data(X, y, sample_weight, self.classes)
         truth = np.searchsorted(self.classes, y)
         votes = np.zeros((len(y), len(self.classes)), dtype=np.int64)
         at, blur, samples, gains, loses = [], [], [], [], []

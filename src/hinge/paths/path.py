@@ -17,6 +17,7 @@ from hinge.model import KernelModel
 from hinge.paths.breakpoints import MARGIN, Pieces
 from hinge.paths.engine import Counts, Progress
 from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
+from hinge.paths.evaluation.validation_data import check_validation_data
 from hinge.paths.evaluation.values import as_values, decision_values, for_values, squared_norms
 from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
 from hinge.paths.path_model import PathModel
@@ -291,20 +292,11 @@ class SolutionPath(PiecewisePath, NamedFeatures):
         PiecewiseQuadratic
             For regression: the mean squared error.                                                  docs/math (222)
         """
-        y = np.asarray(y)
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if len(y) == 0 or len(y) != X.shape[0] or weight.shape != y.shape:
-            raise ValueError(
-                f"X has {X.shape[0]} rows, y {len(y)} and sample_weight {len(weight)}; these must be equal and not 0"
-            )
-        if self.task == "classification":
-            unknown = ~np.isin(y, self.classes)
-            if unknown.any():
-                known = self.classes.tolist()
-                raise ValueError(f"y has the label {y[unknown].tolist()[0]!r}; the classes of the path are {known}")
-            return self.sign_changes(X, progress).errors(y == self.classes[1], weight, self.low, self.high)
-        if self.task != "regression":
+        if self.task == "one_class":
             raise ValueError("validation_error needs a path of classification or regression; one-class has no targets")
+        X, y, weight = check_validation_data(X, y, sample_weight, self.classes)
+        if self.classes is not None:
+            return self.sign_changes(X, progress).errors(y == self.classes[1], weight, self.low, self.high)
         weight = weight / np.sum(weight)
         knots, coefficients = [], []
         for part in self._along(self._cross(X), progress):

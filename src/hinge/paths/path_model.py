@@ -14,7 +14,7 @@ from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
 from hinge.paths.piecewise import check_rows
 from hinge.paths.ties import Rounding
 from hinge.problems import Array
-from hinge.validation import n_columns
+from hinge.validation import as_labels, as_targets, check_same_length, n_columns
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class PathModel(NamedFeatures):
 
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return the accuracy, or R² for regression."""
-        y, predicted = np.asarray(y), self.predict(X)
+        y, predicted = as_targets(y) if self.classes is None else as_labels(y), self.predict(X)
+        check_same_length(predicted, y)
         if self.classes is not None:
             return float(np.mean(predicted == y))
         return float(1 - np.sum((y - predicted) ** 2) / np.sum((y - np.mean(y)) ** 2))

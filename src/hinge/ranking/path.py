@@ -38,7 +38,7 @@ from hinge.problems.parametric import between, parametric_problem
 from hinge.ranking.ndcg import ndcg_path
 from hinge.ranking.queries import check_queries, check_query_weight, check_relevance, make_pairs
 from hinge.solvers import PairDescent
-from hinge.validation import check_number, check_same_length, n_columns
+from hinge.validation import as_rows, check_number, check_same_length, n_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,6 +207,7 @@ class RankingPath(PiecewisePath, NamedFeatures):
 
         Parameters as in `hinge.ranking.ndcg`. Between the knots it is the NDCG of `predict(X, theta)`.
         """
+        X = as_rows(X)
         check_same_length(X, relevance)
         return ndcg_path(self._along(X, progress), relevance, qid, k, self.low, self.high)
 

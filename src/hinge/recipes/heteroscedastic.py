@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hinge.estimators import IncrementalSVR
 from hinge.estimators.common.report import rollback
+from hinge.estimators.incremental.updates import require_samples
 from hinge.problems import Array
 from hinge.validation import check_integer, check_number
 
@@ -113,6 +114,7 @@ class HeteroscedasticSVR(IncrementalSVR):
 
     def partial_fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Add samples of weight 1; the other weights do not change. The first call is `fit`."""
+        require_samples(X)
         return self.update(X, y) if hasattr(self, "model_") else self.fit(X, y)
 
     def _residuals(self) -> Array:

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from hinge.estimators import SVR
 from hinge.losses.noise import epsilon_for_noise, mean_log_size
 from hinge.problems import Array
-from hinge.validation import check_integer, check_number
+from hinge.validation import as_rows, as_targets, check_integer, check_number, check_same_length
 
 #: Residuals below this share of their root mean square are replaced by it before their logarithm is taken.
 SMALLEST_RESIDUAL = 1e-3
@@ -116,7 +116,9 @@ def noise_tube(
     factor, offset = epsilon_for_noise(noise), mean_log_size(noise)
     if noise_model is None:
         noise_model = clone(estimator).set_params(loss="gaussian", C=1.0, epsilon=0.1)
-    model, targets = clone(estimator), np.asarray(y, dtype=np.float64)
+    targets = as_targets(y)
+    check_same_length(as_rows(X), targets)
+    model = clone(estimator)
     folds = KFold(cv, shuffle=True, random_state=0)
     changes: list[float] = []
     widths: Array | None = None

@@ -16,7 +16,7 @@ from hinge.estimators import SVC, NuSVC
 from hinge.selection.grid import grid
 from hinge.selection.nu.search import nu_grid
 from hinge.selection.result import GridResult
-from hinge.validation import as_labels, check_same_length, check_sample_weight
+from hinge.validation import as_labels, as_rows, check_same_length, check_sample_weight
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,12 @@ def pairwise_grid(
     template = (kind() if estimator is None else clone(estimator)).set_params(**parameters)
     if template._is_precomputed():
         raise ValueError("kernel='precomputed' is not supported by pairwise_grid, which selects rows: pass samples")
-    labels = as_labels(y)
-    check_same_length(X, labels)
+    labels, rows_of = as_labels(y), as_rows(X)
+    check_same_length(rows_of, labels)
     weight = check_sample_weight(sample_weight, len(labels))
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(f"y has {len(classes)} class, but pairwise_grid needs at least two")
-    rows_of = X if hasattr(X, "dtype") or hasattr(X, "tocsr") else np.asarray(X)
     rows_of = rows_of.tocsr() if hasattr(rows_of, "tocsr") else rows_of
     search: Any = grid if nu is None else nu_grid
     axis = {"C": C} if nu is None else {"nu": nu}

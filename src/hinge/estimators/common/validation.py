@@ -362,7 +362,10 @@ def is_plain(X: Any, threads: int = 1) -> bool:
 
 def n_rows(X: Any) -> int:
     """Number of samples of an array, a sparse matrix or a sequence."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    if not shape:
+        raise TypeError(f"X is a {type(X).__name__}, but samples are needed: an array with one row for each")
+    return int(shape[0])
 
 
 def take(X: Any, rows: NDArray[np.intp] | None) -> Any:

@@ -19,7 +19,7 @@ from hinge.estimators.common.rules import Rule
 from hinge.estimators.common.training import Subproblem, store_expansion
 from hinge.estimators.common.validation import ClassificationData, TrainingData, class_labels, n_rows, take
 from hinge.estimators.incremental.groups import as_groups
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, require_samples
 from hinge.estimators.kernel.classification import CLASSIFIER_RULES, KernelClassifier, pair_subproblems, store_pairs
 from hinge.estimators.kernel.one_vs_one import class_values
 from hinge.formulations import CSVC
@@ -128,6 +128,7 @@ class IncrementalSVC(IncrementalEstimator, KernelClassifier):
         `classes` is optional, as new classes can be added at any time. If it is given, as scikit-learn requires, it
         must contain the labels of `y` and all earlier labels.
         """
+        require_samples(X)
         self._check_declared(y, classes)
         if not hasattr(self, "classes_"):
             return self.fit(X, y, sample_weight)

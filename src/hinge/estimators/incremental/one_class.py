@@ -12,7 +12,7 @@ from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Number, Rule
 from hinge.estimators.common.validation import TrainingData, no_targets
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, require_samples
 from hinge.estimators.kernel.one_class import OneClassEstimator
 from hinge.estimators.kernel.regression import store_single
 from hinge.kernels import Kernel
@@ -98,6 +98,7 @@ class IncrementalOneClassSVM(IncrementalEstimator, OneClassEstimator):
     @exclusive
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add samples; the first call is `fit`. y is ignored."""
+        require_samples(X)
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight)
         return self.update(X, None, sample_weight)

@@ -16,7 +16,7 @@ from hinge.estimators.common.rules import Rule, Sides
 from hinge.estimators.common.training import Subproblem
 from hinge.estimators.common.validation import TrainingData, real_targets
 from hinge.estimators.incremental.groups import as_groups
-from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator
+from hinge.estimators.incremental.updates import INCREMENTAL_RULES, IncrementalEstimator, require_samples
 from hinge.estimators.kernel.regression import KernelRegressor, store_single
 from hinge.formulations import SVR as SVRFormulation
 from hinge.kernels import Kernel
@@ -148,6 +148,7 @@ class IncrementalSVR(IncrementalEstimator, KernelRegressor):
         self, X: Any, y: Any, sample_weight: Any = None, *, side_weight: Any = None, epsilon: Any = None
     ) -> Self:
         """Add samples; the first call is `fit`."""
+        require_samples(X)
         options = {"side_weight": side_weight, "epsilon": epsilon}
         if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight, **options)

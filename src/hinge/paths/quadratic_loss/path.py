@@ -14,6 +14,7 @@ from hinge.kernels import Kernel, Precomputed, cross, open_access
 from hinge.model import KernelModel
 from hinge.paths.engine import Progress
 from hinge.paths.evaluation.table import blocks, coefficient_table, data_frame, joined
+from hinge.paths.evaluation.validation_data import check_validation_data
 from hinge.paths.evaluation.values import as_values, decision_values, for_values
 from hinge.paths.evaluation.weights import NamedFeatures, linear_weights
 from hinge.paths.path_model import PathModel
@@ -200,7 +201,7 @@ class QuadraticLossPath(NamedFeatures):
         The steps are sign changes of rational functions. The error is that of `model(lam).predict`: decision values
         that are zero to rounding predict ``classes[0]``.                                                     (480)
         """
-        y = np.asarray(y)
+        X, y, _ = check_validation_data(X, y, None, self.classes)
         truth, at, step = y == self.classes[1], [], []
         X = check_rows(self.kernel, X, n_columns(self.X), self.feature_names)
         K = X if isinstance(self.kernel, Precomputed) else cross(self.kernel, X, self.X)

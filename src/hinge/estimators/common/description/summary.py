@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators.common.description.hints import find_hints
 from hinge.problems import Certificate, Status
+from hinge.validation import as_vector, check_same_length
 
 #: What each status means.
 MEANINGS = {
@@ -222,10 +223,12 @@ def _scores(model: Any, X: Any, y: Any) -> Iterator[tuple[str, float]]:
         return
     if y is None:
         raise ValueError(f"summary of {type(model).__name__} needs y to compute scores on X")
+    y = as_vector(y)
+    check_same_length(predicted, y)
     if is_classifier(model):
-        correct = predicted == np.asarray(y)
+        correct = predicted == y
         yield "accuracy", float(np.mean(correct))
-        yield "balanced accuracy", float(np.mean([correct[np.asarray(y) == label].mean() for label in np.unique(y)]))
+        yield "balanced accuracy", float(np.mean([correct[y == label].mean() for label in np.unique(y)]))
         return
     yield "R²", float(model.score(X, y))
-    yield "mean absolute error", float(np.mean(np.abs(np.asarray(y) - predicted)))
+    yield "mean absolute error", float(np.mean(np.abs(y - predicted)))
