@@ -1,4 +1,4 @@
-"""The steps of SMO(rule="platt") are those of a direct implementation of LwK Algorithm 10.3.     docs/math (802), (803)"""
+"""The steps of SMO(rule="platt") are those of a direct implementation of LwK Algorithm 10.3.  docs/math (802), (803)"""
 
 from itertools import islice
 
@@ -43,18 +43,18 @@ class Platt:
         self.seed = (self.seed * 6364136223846793005 + 1442695040888963407) % 2**64
         return (self.seed >> 33) % self.n
 
-    def step(self, k, l):
-        if self.up(l) - self.low(k) > self.up(k) - self.low(l):
-            k, l = l, k
-        slope = self.up(k) - self.low(l)
+    def step(self, k, j):
+        if self.up(j) - self.low(k) > self.up(k) - self.low(j):
+            k, j = j, k
+        slope = self.up(k) - self.low(j)
         if not slope > 0:
             return False
-        room_k, room_l = self.upper[k] - self.beta[k], self.beta[l] - self.lower[l]
-        length = min(slope / (self.K[k, k] + self.K[l, l] - 2 * self.K[k, l]), room_k, room_l)
-        self.F -= length * (self.K[k] - self.K[l])
+        room_k, room_l = self.upper[k] - self.beta[k], self.beta[j] - self.lower[j]
+        length = min(slope / (self.K[k, k] + self.K[j, j] - 2 * self.K[k, j]), room_k, room_l)
+        self.F -= length * (self.K[k] - self.K[j])
         self.beta[k] = self.upper[k] if length >= room_k else self.beta[k] + length
-        self.beta[l] = self.lower[l] if length >= room_l else self.beta[l] - length
-        self.offset = self.F[k] if self.free(k) else self.F[l] if self.free(l) else (self.low(k) + self.up(l)) / 2
+        self.beta[j] = self.lower[j] if length >= room_l else self.beta[j] - length
+        self.offset = self.F[k] if self.free(k) else self.F[j] if self.free(j) else (self.low(k) + self.up(j)) / 2
         return True
 
     def examine(self, k):
@@ -64,21 +64,21 @@ class Platt:
         if max(self.up(k) - self.offset, self.offset - self.low(k)) <= TOL / 2:
             return False
         slopes = {
-            l: max(self.up(k) - self.low(l), self.up(l) - self.low(k))
-            for l in range(self.n)
-            if l != k and self.free(l)
+            j: max(self.up(k) - self.low(j), self.up(j) - self.low(k))
+            for j in range(self.n)
+            if j != k and self.free(j)
         }
         if slopes:
             moved = np.abs(self.given[min(self.count, len(self.given) - 1)] - self.beta)
             largest = max(slopes.values())
-            best = [l for l in slopes if slopes[l] >= largest - 1e-9]
-            if self.step(k, max(best, key=lambda l: moved[l])):
+            best = [j for j in slopes if slopes[j] >= largest - 1e-9]
+            if self.step(k, max(best, key=lambda j: moved[j])):
                 return True
         for free in (True, False):  # the second-choice hierarchy
             first = self.random()
             self.scans += 1
-            for l in (np.arange(self.n) + first) % self.n:
-                if l != k and self.free(l) == free and self.step(k, l):
+            for j in (np.arange(self.n) + first) % self.n:
+                if j != k and self.free(j) == free and self.step(k, j):
                     return True
         return False
 
