@@ -15,7 +15,7 @@ import hinge
 from hinge.conformal import ConformalClassifier
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X / 16, y, train_size=300, random_state=0, stratify=y)
+X_train, X_test, y_train, y_test = train_test_split(X / 16, y, train_size=300, random_state=0)
 X_test, y_test = X_test[:200], y_test[:200]
 
 # %%

@@ -219,3 +219,10 @@ def test_explanation_is_that_of_the_library(run, model):
     result = json.loads(run("explain", "train.svm", "-p", "C=3", "--json").out)
     assert result["reasons"] == list(hinge.solvers.explain(hinge.SVC(C=3.0), X, y).reasons)
     assert json.loads(run("explain", "train.svm", "-e", "LinearSVC", "--json").out)["solver"] == "coordinate_descent"
+
+
+def test_explain_uses_the_queries_of_the_file(run, tmp_path):
+    X, grades = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    hinge.io.dump_libsvm(X, grades + 0.0, tmp_path / "q.svm", query_id=np.repeat(np.arange(6), 10))
+    result = json.loads(run("explain", tmp_path / "q.svm", "-e", "RankingSVM", "--json").out)
+    assert "of 6 queries" in result["reasons"][0]

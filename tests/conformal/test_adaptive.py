@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hinge
-from hinge.conformal import AdaptiveIntervals
+from hinge.conformal import AdaptiveIntervals, JackknifePlus
 from hinge.recipes import SlidingSVR
 
 ESTIMATORS = [
@@ -109,3 +109,20 @@ def test_invalid_arguments():
         AdaptiveIntervals(rate=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="y has 2 values"):
         AdaptiveIntervals().fit(X, y).partial_fit(X, y[:2])
+
+
+@pytest.mark.parametrize("window", [0, -3, 2.5])
+def test_invalid_windows_of_coverage_are_rejected(window):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    history = AdaptiveIntervals().fit(X[:10], X[:10, 0]).partial_fit(X[10:], X[10:, 0]).history_
+    with pytest.raises((TypeError, ValueError), match=r"^window="):
+        history.coverage(window=window)
+
+
+@pytest.mark.parametrize(
+    "model", [AdaptiveIntervals(hinge.IncrementalSVC()), JackknifePlus(hinge.SVC(), method="refit")], ids=repr
+)
+def test_classifiers_are_rejected(model):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(TypeError, match="which is a classifier; intervals need a regressor"):
+        model.fit(X, np.arange(10) % 2)

@@ -176,9 +176,9 @@ def test_labels_that_are_not_finite_are_rejected(label):
         model.p_values([[0.5]], [label])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 1.2, -0.1, np.inf, np.nan])
 @pytest.mark.parametrize("make", [AdaptiveIntervals, ConformalDetector])
-def test_levels_zero_and_one_are_rejected(make, alpha):
+def test_levels_outside_of_the_open_unit_interval_are_rejected(make, alpha):
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         make(alpha=alpha).fit(np.arange(12.0)[:, None], np.arange(12.0))
 

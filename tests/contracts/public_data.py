@@ -238,6 +238,7 @@ def public() -> Iterator[tuple[str, Any, tuple[str, ...]]]:
 
 #: Arguments of single methods.
 METHODS: dict[str, dict[str, Any]] = {
+    "paths.SolutionPath.explore": {"file": "page.html", "X_val": X[:8], "y_val": Y[:8]},
     "paths.LassoPath.predict": {"value": 0.1},
     "paths.QuadraticLossPath.decision_function": {"lam": 1.0},
     "paths.QuadraticLossPath.predict": {"lam": 1.0},

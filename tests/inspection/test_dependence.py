@@ -130,3 +130,27 @@ def test_other_samples_than_those_of_the_fit_are_rejected(rows):
         influence(hinge.SVR().fit(X[:20], y[:20]), X[:2], X[:rows], y[:rows])
     with pytest.raises(ValueError, match=f"X_train has {rows} rows, but the model was fitted with 20"):
         flip(classifier, X[0], X[:rows], y[:rows] > 0)
+
+
+@pytest.mark.parametrize("grid", [[], [0.0, np.nan], [np.inf], [[0.0, 1.0]]])
+def test_invalid_grids_are_rejected(grid):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"^grid"):
+        partial_dependence(hinge.SVR().fit(X, X[:, 0]), X, 1, grid=grid)
+
+
+@pytest.mark.parametrize("function", [influence, flip])
+def test_other_labels_than_those_of_the_fit_are_rejected(function):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.where(X[:, 0] > 0, "a", "b")
+    model = hinge.SVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"y_train has the classes \[0, 1\], .* \['a', 'b'\]"):
+        function(model, X[:1], X, (y == "a").astype(int))
+
+
+@pytest.mark.parametrize("function", [influence, flip])
+def test_other_features_than_those_of_the_fit_are_rejected(function):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model = hinge.SVC().fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match=r"X_train .* support vectors"):
+        function(model, X[:1], X + 1.0, X[:, 0] > 0)

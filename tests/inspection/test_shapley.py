@@ -348,3 +348,19 @@ def test_invalid_arguments():
         shapley_values(model, X, X, output="votes")
     with pytest.raises(ValueError, match="have one output"):
         shapley_values(model, X, X).of("a")
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"a": [1.5]}, "1.5"),
+        ({"a": [True]}, "True"),
+        ({"x1": ["x0"]}, "'x1', which is also the name of a feature"),
+    ],
+)
+def test_ambiguous_groups_are_rejected(groups, message):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=["x0", "x1", "x2"])
+    model = hinge.SVR().fit(X, X["x0"])
+    with pytest.raises(ValueError, match=message):
+        shapley_values(model, X, X, groups=groups)

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_level, lower_rank, upper_rank
-from hinge.conformal.samples import indexable, select_rows
+from hinge.conformal.samples import check_regressor, indexable, select_rows
 from hinge.estimators import IncrementalSVR
 from hinge.estimators.common.validation import n_rows
 from hinge.problems import Array
@@ -56,6 +56,8 @@ class IntervalHistory:
 
     def coverage(self, window: int | None = None) -> Array:
         """Share of covered targets over time: of all steps so far, or of the last `window` steps."""
+        if window is not None:
+            check_integer("window", window, 1)
         total = np.concatenate([[0.0], np.cumsum(self.covered)])
         steps = np.arange(1, len(total))
         first = np.zeros_like(steps) if window is None else np.maximum(steps - window, 0)
@@ -129,6 +131,7 @@ class AdaptiveIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if self.memory is not None:
             check_integer("memory", self.memory, 1)
         estimator = clone(self._estimator())
+        check_regressor(estimator)
         if not hasattr(estimator, "partial_fit"):
             raise TypeError(
                 f"estimator is a {type(estimator).__name__}, which has no partial_fit; use IncrementalSVR, SlidingSVR "

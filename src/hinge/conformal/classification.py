@@ -7,8 +7,15 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_outlier_detector,
+    is_regressor,
+)
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -52,7 +59,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     cv : int, default=5
         Number of folds of "cross".
     random_state : int, RandomState or None
-        Division into parts or folds, stratified by class.
+        Random division into parts or folds. It is stratified by class only if ``class_conditional=True``: the guarantee
+        for all classes together needs calibration samples that are chosen independently of their classes.
 
     Attributes
     ----------
@@ -103,6 +111,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Train the estimator and compute the scores of the calibration samples."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_flag("class_conditional", self.class_conditional)
+        if is_regressor(self._estimator()) or is_outlier_detector(self._estimator()):
+            raise TypeError(
+                f"estimator is a {type(self._estimator()).__name__}, which is not a classifier; use JackknifePlus for "
+                "regressors and ConformalDetector for novelty detectors"
+            )
         X, y = indexable(X), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)
@@ -117,12 +130,16 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_inductive(self, X: Any, y: NDArray[Any]) -> None:
-        size = check_calibration_size(self.calibration_size, len(y), len(self.classes_))
-        single = np.bincount(self._label) == 1
-        if single.any():
-            self._raise_missing("calibration_size", single)
-        split = StratifiedShuffleSplit(1, test_size=size, random_state=self.random_state)
-        ((train, calibration),) = split.split(np.empty(len(y)), y)
+        smallest = len(self.classes_) if self.class_conditional else 1
+        size = check_calibration_size(self.calibration_size, len(y), smallest)
+        if self.class_conditional:
+            single = np.bincount(self._label) == 1
+            if single.any():
+                self._raise_missing("calibration_size", single)
+        # Stratified parts are exchangeable with new samples only within each class.                            (528)
+        make = StratifiedShuffleSplit if self.class_conditional else ShuffleSplit
+        ((train, calibration),) = make(1, test_size=size, random_state=self.random_state).split(np.empty(len(y)), y)
+        self._check_training_part("calibration_size", train)
         self.estimator_ = clone(self._estimator()).fit(select_rows(X, train), y[train])
         scores = class_scores(self.estimator_, select_rows(X, calibration))
         self._calibrated = [(self.estimator_, self._own(scores, calibration), self._label[calibration])]
@@ -130,15 +147,14 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _fit_cross(self, X: Any, y: NDArray[Any]) -> None:
         check_folds(self.cv, len(y))
         largest = int(np.bincount(self._label).max())
-        if self.cv > largest:
+        if self.class_conditional and self.cv > largest:
             raise ValueError(f"cv={self.cv} exceeds the size of the largest class, {largest}; use fewer folds")
         self.estimator_ = clone(self._estimator()).fit(X, y)
         self._calibrated = []
-        folds = StratifiedKFold(self.cv, shuffle=True, random_state=self.random_state)
+        make = StratifiedKFold if self.class_conditional else KFold
+        folds = make(self.cv, shuffle=True, random_state=self.random_state)
         for train, test in folds.split(np.empty(len(y)), y):
-            missing = np.bincount(self._label[train], minlength=len(self.classes_)) == 0
-            if missing.any():
-                self._raise_missing("cv", missing)
+            self._check_training_part("cv", train)
             model = clone(self._estimator()).fit(select_rows(X, train), y[train])
             scores = class_scores(model, select_rows(X, test))
             self._calibrated.append((model, self._own(scores, test), self._label[test]))
@@ -146,6 +162,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _own(self, scores: Array, rows: NDArray[np.intp]) -> Array:
         """Scores of the samples for their own labels."""
         return scores[np.arange(len(rows)), self._label[rows]]
+
+    def _check_training_part(self, name: str, rows: NDArray[np.intp]) -> None:
+        missing = np.bincount(self._label[rows], minlength=len(self.classes_)) == 0
+        if missing.any():
+            self._raise_missing(name, missing)
 
     def _raise_missing(self, name: str, missing: NDArray[np.bool_]) -> NoReturn:
         raise ValueError(

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.conformal.quantiles import check_levels, lower_rank, order_statistic, upper_rank
-from hinge.conformal.samples import check_folds, indexable, select_rows
+from hinge.conformal.samples import check_folds, check_regressor, indexable, select_rows
 from hinge.estimators import SVR
 from hinge.estimators.common.prediction import prediction_samples
 from hinge.estimators.common.validation import n_rows, take
@@ -107,6 +107,7 @@ class _LeaveOutIntervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def _fit_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         """Fit a clone of the estimator without each group."""
+        check_regressor(self._estimator())
         y = np.asarray(y, dtype=np.float64)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         positive = np.flatnonzero(weight > 0)
@@ -248,7 +249,8 @@ class CVPlus(_LeaveOutIntervals):
     """Prediction intervals from the models of cross-validation.   Barber et al. (2021), docs/math (525)
 
     The samples of each fold are removed from the exact solution along one path. For exchangeable samples the coverage
-    is at least 1 − 2α − min(2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)) for K folds. Typical coverage is 1 − α.
+    is at least 1 − 2α − min(2(1 − 1/K)/(n/K + 1), (1 − K/n)/(K + 1)) for K folds of equal size.
+    Typical coverage is 1 − α.
 
     Parameters
     ----------

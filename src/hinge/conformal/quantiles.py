@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hinge.problems import Array
-from hinge.validation import check_number
+from hinge.validation import as_number
 
 #: Largest denominator of the fraction that represents a level. 0.1 is then 1/10, and not a number slightly above it.
 MAX_DENOMINATOR = 10**6
@@ -26,10 +26,10 @@ def check_levels(alpha: Any) -> tuple[list[float], bool]:
 
 def check_level(alpha: Any) -> float:
     """Return one level; raise unless it lies strictly between 0 and 1."""
-    check_number("alpha", alpha, 0.0, 1.0)
-    if alpha in (0.0, 1.0):
+    level = as_number("alpha", alpha)
+    if not 0.0 < level < 1.0:
         raise ValueError(f"alpha={alpha!r} must lie strictly between 0 and 1; 0.1 stands for a level of 90 %")
-    return float(alpha)
+    return level
 
 
 def upper_rank(alpha: float, n: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from hinge.estimators.common.validation import n_rows, take
 from hinge.estimators.incremental.removal import estimator_kernel
@@ -65,6 +66,15 @@ def check_folds(cv: Any, n: int) -> None:
     if cv > n:
         samples = "1 sample" if n == 1 else f"{n} samples"
         raise ValueError(f"cv={cv} needs at least {cv} samples, but X has {samples}; use fewer folds")
+
+
+def check_regressor(estimator: Any) -> None:
+    """Raise if the estimator is a classifier, whose labels have no residuals."""
+    if is_classifier(estimator):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}, which is a classifier; intervals need a regressor. Use "
+            "ConformalClassifier for sets of classes"
+        )
 
 
 def kernel_with_formula(estimator: Any) -> Kernel:

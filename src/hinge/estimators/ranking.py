@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
@@ -246,11 +248,29 @@ class RankingSVM(SingleFunctionEstimator):
         alpha, mu = pairs.differences.dual_point(Expansion(self.pair_coef_, 0.0))
         return certify(pairs.build(DirectAccess(kernel, data.X)), alpha, mu, convex=kernel.psd)
 
-    def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
-        n = np.shape(X)[0]
-        reasons = (f"{n} samples: the variables are pairs of samples of one query", f"solver={self.solver!r}")
+    def _explain(self, X: Any, y: Any, sample_weight: Any, qid: Any = None) -> solvers.Explanation:
+        """Explain the choice of the solver for `hinge.solvers.explain`. The estimator is not changed."""
+        unfitted = clone(self)
+        settings = unfitted._settings()
+        data = unfitted._validate(X, y, sample_weight, settings.kernel)
+        query, names = check_queries(qid, unfitted.shape_fit_[0])
+        query = query[data.rows]
+        statement = (
+            f"{data.n} samples of {len(names)} queries: the variables are the {count_pairs(data.y, query):.0f} pairs "
+            "of samples of one query with different relevance"
+        )
+        if not isinstance(settings.solver, PairDescent):
+            pairs, _ = unfitted._pairs(data, qid, None)
+            kernel = settings.kernel.resolve(data.X, data.weight)
+            access = settings.open_access(kernel, data.X, cache_size=settings.cache_size, threads=settings.threads)
+            explanation = solvers.decide(settings.solver, [pairs.build(access)])
+            return replace(explanation, reasons=(statement, *explanation.reasons))
+        if isinstance(self.solver, str):
+            reason = "the loss is the hinge loss or its square: descent needs no matrix of pairs"
+        else:
+            reason = "PairDescent was requested"
         difference = "the figure does not treat pairs: their number is quadratic, and their matrix is not stored"
-        return solvers.explain_method("pair_descent", reasons, n, 1, difference)
+        return solvers.explain_method("pair_descent", (statement, reason), data.n, 1, difference)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

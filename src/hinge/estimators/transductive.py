@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
+from hinge.estimators.common.description.forecast import data_shape
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import EXACT_TOL, FitReport, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Integer, Number, Rule
@@ -200,7 +201,7 @@ class TransductiveSVC(KernelClassifier):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
-        n = np.shape(X)[0]
+        n, _ = data_shape(X, y)
         reasons = (
             f"{n} labeled samples; every unlabeled sample is one more",
             "labels are switched, and the cost of unlabeled samples is increased, along exact paths of weights",

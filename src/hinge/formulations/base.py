@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any
@@ -31,6 +32,22 @@ def total_error(nu: Any, weight: Array, total: float) -> float:
     if exact_sum and Fraction(total) in (product, product / 2):
         return 0.0
     return (len(weight) + 4) * UNIT_ROUNDOFF
+
+
+def attainable_total(total: float, upper: Array, bounds_error: float = 0.0) -> tuple[float, bool]:
+    """Return the right side of Σα = `total`, 0 ≤ α ≤ `upper`, and whether it was replaced by the largest one.
+
+    At the largest admissible ν, `total` is the sum of `upper` up to rounding errors, which may leave no feasible point.
+    The largest total is that sum if it is exact, and otherwise less by a few rounding errors, such that the constraints
+    have a solution in exact arithmetic.
+    """
+    margin = 2 * bounds_error + 8 * (len(upper) + 4) * UNIT_ROUNDOFF
+    if total <= (1 - 2 * margin) * float(np.sum(upper)):
+        return total, False
+    largest = math.fsum(upper)
+    if bounds_error > 0 or math.fsum([*upper, -largest]) != 0:
+        largest *= 1 - margin
+    return largest, True
 
 
 class Formulation(ABC):

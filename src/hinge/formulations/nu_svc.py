@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hinge.formulations.base import COST_ERROR, Formulation, total_error
+from hinge.formulations.base import COST_ERROR, Formulation, attainable_total, total_error
 from hinge.formulations.c_svc import signed_bounds
 from hinge.kernels import Access
 from hinge.kernels.algebra import UNIT_ROUNDOFF
@@ -69,14 +69,16 @@ class NuSVC(Formulation):
         The two equality rows have no variable in common.
         """
         upper, positive = self.upper, self.y > 0
-        half = np.asarray(0.5 * self.nu * float(self.weight.sum()))
-        if half.ndim == 0:  # rounding must not make ν = ν_max infeasible
-            half = np.minimum(half, min(positive.astype(float) @ upper, (self.y < 0).astype(float) @ upper))
+        rounded = 0.0 if self.balance is None else COST_ERROR + len(self.y) * UNIT_ROUNDOFF
+        half, error = np.asarray(0.5 * self.nu * float(self.weight.sum())), 0.0
+        if half.ndim == 0:
+            sides = [attainable_total(float(half), upper[side], rounded) for side in (positive, self.y < 0)]
+            total = min(total for total, _ in sides)
+            half = np.asarray(total)
+            error = 0.0 if any(largest for _, largest in sides) else total_error(self.nu, self.weight, total)
         lower, upper = signed_bounds(self.y, upper)
         total = np.stack([half, -half], axis=-1)
         group = np.where(positive, 0, 1).astype(np.int8)
-        error = total_error(self.nu, self.weight, float(half)) if half.ndim == 0 else 0.0
-        rounded = 0.0 if self.balance is None else COST_ERROR + len(self.y) * UNIT_ROUNDOFF
         return Dual(
             np.zeros(len(self.y)),
             lower,

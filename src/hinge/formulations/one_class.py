@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.formulations.base import Formulation, total_error
+from hinge.formulations.base import Formulation, attainable_total, total_error
 from hinge.kernels import Access
 from hinge.model import Expansion
 from hinge.problems import (
@@ -37,10 +37,10 @@ class OneClass(Formulation):
         """Dual problem in the form (1): min ½αᵀKα,  1ᵀα = νW,  0 ≤ α ≤ w."""
         n, sum_of_weights = np.shape(self.weight)[-1], np.sum(self.weight, axis=-1)
         zero = np.zeros(n)
-        total = np.multiply(self.nu, sum_of_weights)[..., None]
+        total, error = np.multiply(self.nu, sum_of_weights)[..., None], 0.0
         if total.ndim == 1:
-            total = np.minimum(total, sum_of_weights)  # rounding must not make νW larger than W
-        error = total_error(self.nu, self.weight, float(total[0])) if total.ndim == 1 else 0.0
+            total[0], largest = attainable_total(float(total[0]), self.weight)
+            error = 0.0 if largest else total_error(self.nu, self.weight, float(total[0]))
         return Dual(zero, zero, self.weight, np.ones(n), total, totals_error=error)
 
     def build(self, access: Access) -> Problem:

@@ -159,7 +159,12 @@ def partial_dependence(
         check_integer("grid", grid, 2)
         values = np.linspace(X[:, j].min(), X[:, j].max(), int(grid))  # type: ignore[arg-type]
     else:
-        values = np.asarray(grid, dtype=np.float64).ravel()
+        values = np.asarray(grid, dtype=np.float64)
+        if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
+            raise ValueError(
+                f"grid has the shape {values.shape}; pass a one-dimensional sequence of at least one finite number, or "
+                "the number of values"
+            )
     ice = _curves(functions, X, j, values)
     return Dependence(j, values, ice[..., 0] if functions.names is None else ice)
 

@@ -44,7 +44,8 @@ def _from_mapping(groups: Mapping[Any, Any], names: NDArray[Any]) -> tuple[NDArr
             raise ValueError(f"groups[{title!r}] is empty; give it at least one feature or leave it out")
         for member in members:
             j = position.get(member, member)
-            if isinstance(j, str) or not 0 <= int(j) < len(names):
+            position_like = isinstance(j, int | np.integer) and not isinstance(member, bool | np.bool_)
+            if not position_like or not 0 <= j < len(names):
                 raise ValueError(f"groups[{title!r}] has the feature {member!r}, which X does not have")
             if group[int(j)] >= 0:
                 raise ValueError(
@@ -53,6 +54,11 @@ def _from_mapping(groups: Mapping[Any, Any], names: NDArray[Any]) -> tuple[NDArr
                 )
             group[int(j)] = g
     for j in np.flatnonzero(group < 0):
+        if names[j] in groups:
+            raise ValueError(
+                f"groups has the name {names.tolist()[j]!r}, which is also the name of a feature outside of the group; "
+                "choose another name"
+            )
         group[j] = len(titles)
         titles.append(names[j])
     result = np.empty(len(titles), dtype=object)

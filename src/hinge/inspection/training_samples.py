@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from hinge.estimators import SVC, IncrementalSVC
 from hinge.estimators.common.prediction import prediction_samples
-from hinge.estimators.common.validation import ClassificationData, n_rows, take
+from hinge.estimators.common.validation import ClassificationData, n_rows, take, validate_features
 from hinge.estimators.incremental.removal import RemovalProblem
 from hinge.estimators.incremental.updates import IncrementalEstimator
 from hinge.estimators.kernel.base import DualEstimator
 from hinge.kernels import Precomputed, expand
 from hinge.paths.flip import Flip
 from hinge.problems import Array
+
+#: Largest difference of equal samples, relative to the largest feature: the rounding error of float32.
+SAME_SAMPLE = 1e-6
 
 
 def flip(
@@ -55,7 +59,7 @@ def flip(
     if not isinstance(model, SVC | IncrementalSVC) or getattr(model, "loss", "hinge") != "hinge":
         raise TypeError(f"model={model!r} must be a fitted SVC with the hinge loss")
     check_is_fitted(model)
-    _check_training_samples(model, X_train)
+    _check_training_samples(model, X_train, y_train)
     class_weight = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
     same = IncrementalSVC(
         C=model.C, kernel=model.model_.kernel, class_weight=class_weight, cache_size=model.cache_size
@@ -109,7 +113,7 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
         X_train, y_train, sample_weight = model.training_data_
     else:
         check_is_fitted(model)
-        _check_training_samples(model, X_train)
+        _check_training_samples(model, X_train, y_train)
     unfitted = clone(model)
     if not isinstance(model.model_.kernel, Precomputed):
         unfitted.kernel = model.model_.kernel  # γ as it was fitted
@@ -142,10 +146,27 @@ def influence(model: Any, X: Any, X_train: Any = None, y_train: Any = None, samp
     return result
 
 
-def _check_training_samples(model: Any, X_train: Any) -> None:
-    """Raise if X_train cannot be the samples of `fit`, whose effect would be that on another model."""
+def _check_training_samples(model: Any, X_train: Any, y_train: Any) -> None:
+    """Raise if X_train and y_train are not the arguments of `fit`; the effects would be those on another model."""
     if isinstance(model, IncrementalEstimator):
         return  # updates change the number of samples
     n, fitted = n_rows(X_train), model.shape_fit_[0]
     if n != fitted:
         raise ValueError(f"X_train has {n} rows, but the model was fitted with {fitted}; pass the arguments of fit")
+    if hasattr(model, "classes_"):
+        labels = np.unique(np.asarray(y_train))
+        if not np.isin(model.classes_, labels).all():
+            raise ValueError(
+                f"y_train has the classes {labels.tolist()}, but the model was fitted with {model.classes_.tolist()}; "
+                "pass the arguments of fit"
+            )
+    if isinstance(model.model_.kernel, Precomputed):
+        return
+    vectors, rows = model.support_vectors_, take(validate_features(model, X_train, reset=False), model.support_)
+    if sp.issparse(vectors) or sp.issparse(rows):
+        vectors, rows = sp.csr_matrix(vectors), sp.csr_matrix(rows)
+    if rows.shape[0] and abs(rows - vectors).max() > SAME_SAMPLE * abs(vectors).max():
+        raise ValueError(
+            "X_train at the positions model.support_ differs from the support vectors of the model; pass the arguments "
+            "of fit, with the rows in the same order"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 from hinge.kernels import available_bytes, cache_bytes
@@ -215,7 +216,7 @@ def _rank_statement(problem: Problem, rank: int) -> str:
 
 
 def explain(
-    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, measure: bool = True
+    estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None, measure: bool = True
 ) -> Explanation:
     """Return the solver that ``estimator.fit(X, y)`` would use, and the reasons, the expected time and memory.
 
@@ -226,8 +227,8 @@ def explain(
     ----------
     estimator : estimator
         An estimator of hinge, fitted or not. It is not changed.
-    X, y, sample_weight
-        The arguments of `fit`.
+    X, y, sample_weight, qid
+        The arguments of `fit`; `qid` is the query of every sample, for `RankingSVM`.
     measure : bool, default=True
         Whether to measure fits to 250 and 500 of the samples, for at most one second each, to estimate the time.
 
@@ -250,6 +251,9 @@ def explain(
         raise TypeError(
             f"explain does not support {name}; it supports the estimators of hinge that have a method fit(X, y)"
         )
-    explanation: Explanation = explained(X, y, sample_weight)
-    seconds = estimator._expected_seconds(X, y, sample_weight) if measure else None
+    options = {} if qid is None else {"qid": qid}
+    if options and "qid" not in signature(explained).parameters:
+        raise TypeError(f"qid is not supported by {type(estimator).__name__}; only RankingSVM has queries")
+    explanation: Explanation = explained(X, y, sample_weight, **options)
+    seconds = estimator._expected_seconds(X, y, sample_weight, **options) if measure else None
     return replace(explanation, seconds=seconds, alternative=estimator._alternative(explanation.n))

@@ -15,7 +15,7 @@ from hinge.solvers import explain
 def run(arguments: Namespace) -> int:
     """Print the explanation; return the exit code."""
     estimator = make_estimator(arguments)
-    samples = read_samples(arguments)
+    samples = read_samples(arguments, queries=arguments.estimator == "RankingSVM")
     _, X = scaled(arguments, samples)
     with run_parameters(estimator, arguments):
         explanation = explain(estimator, X, samples.y, **fit_arguments(estimator, samples))

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from hinge import solvers
+from hinge.estimators.common.description.forecast import data_shape
 from hinge.estimators.common.exclusive import exclusive
 from hinge.estimators.common.report import EXACT_TOL, confirmed_status, rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
@@ -66,7 +67,7 @@ class IncrementalEstimator(DualEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
-        n = np.shape(X)[0]
+        n, _ = data_shape(X, y)
         classes = len(np.unique(np.asarray(y))) if is_classifier(self) else 2
         problems = classes * (classes - 1) // 2
         reasons = (

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
 from hinge.control import effective_n_jobs
+from hinge.estimators.common.description.forecast import data_shape
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, Flag, Rule, Threads
@@ -94,13 +95,12 @@ class ParzenClassifier(ClassifierMixin, KernelEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         check_parameters(self, self._rules)
-        n = int(np.shape(X)[0])
+        make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)  # checks the parameters
+        n, _ = data_shape(X, y)
         reasons = (f"{n} samples: the class means are sums over all kernel values, and no problem is solved",)
         return solvers.explain_method("class_means", reasons, n, 1, "there is no optimization problem")
 
-    def _validate(
-        self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True
-    ) -> ClassificationData:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, kernel: Kernel, reset: bool = True) -> ClassificationData:
         return validate_classification(self, X, y, sample_weight, kernel, None, reset)
 
     def _store(self, data: ClassificationData, kernel: Kernel) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
 from hinge.control import effective_n_jobs
-from hinge.estimators.common.description.forecast import ForecastMixin
+from hinge.estimators.common.description.forecast import ForecastMixin, data_shape
 from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import LIMIT_RULES, POSITIVE, Flag, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters
@@ -100,18 +100,24 @@ class LinearEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the choice of the method for `hinge.solvers.explain`. The estimator is not changed."""
         self._check_parameters()
-        n, features = np.shape(X)
-        reasons = (
-            f"{n} samples with {features} features: w has {features} entries, and an epoch costs a pass over X",
-            f"solver={self.solver!r}: "
-            + (
-                "descent or Newton's method, whichever is estimated to be cheaper while the run proceeds"
-                if self.solver == "auto"
-                else "requested"
-            ),
-        )
+        n, features = data_shape(X, y)
+        statement = f"{n} samples with {features} features: w has {features} entries, and an epoch costs a pass over X"
+        name, reason = self._explained_method()
         difference = "the function is linear: w replaces the kernel expansion, and no kernel value is stored"
-        return solvers.explain_method("coordinate_descent", reasons, n, 1, difference)
+        return solvers.explain_method(name, (statement, reason), n, 1, difference)
+
+    def _explained_method(self) -> tuple[str, str]:
+        """The name of the method, and the reason for it."""
+        if getattr(self, "penalty", "l2") == "l1":
+            return "l1_coordinate_descent", "penalty='l1' selects coordinate descent on the weights"
+        method = self.solver if isinstance(self.solver, str) else self.solver.method
+        reason = f"method={method!r} was requested"
+        dual = getattr(self, "dual", "auto")
+        if self.solver == "auto" and not isinstance(dual, str):
+            method, reason = "descent" if dual else "newton", f"dual={dual!r} selects the method"
+        if method == "auto":
+            reason = "descent or Newton's method, whichever is estimated to be cheaper while the run proceeds"
+        return "newton" if method == "newton" else "coordinate_descent", reason
 
     # ---- what differs between the estimators --------------------------------------------------------------------
 

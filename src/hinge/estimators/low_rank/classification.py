@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
+from hinge.estimators.common.description.forecast import data_shape
 from hinge.estimators.common.prediction import decision_values
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Choice, ClassWeight, Flag, Integer, Rule
@@ -288,7 +289,8 @@ class LowRankSVC(ClassifierMixin, KernelEstimator):
         )
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
-        n = np.shape(X)[0]
+        check_parameters(self, self._rules)
+        n, _ = data_shape(X, y)
         reasons = (
             f"{n} samples: f has at most n_basis={self.n_basis} basis functions",
             "the squared hinge loss is smooth: Newton steps on the coefficients of the basis functions, all classes "

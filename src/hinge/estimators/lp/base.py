@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
 from hinge.control import effective_n_jobs
-from hinge.estimators.common.description.forecast import MANY_LP_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.forecast import MANY_LP_SAMPLES, ForecastMixin, data_shape
 from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Rule
 from hinge.estimators.common.validation import TrainingData, check_parameters, validate_samples
@@ -88,7 +88,7 @@ class LPEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
         check_parameters(self, self._rules)
-        n = np.shape(X)[0]
+        n, _ = data_shape(X, y)
         reasons = (f"{n} samples: a linear program with {n} rows and at least {2 * n} columns, solved by HiGHS",)
         difference = "the penalty is the sum of absolute coefficients: the problem is a linear program"
         return solvers.explain_method("linear_programming", reasons, n, 1, difference)

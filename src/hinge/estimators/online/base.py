@@ -22,12 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from hinge import solvers
 from hinge.control import RunControl, effective_n_jobs
-from hinge.estimators.common.description.forecast import FEW_ONLINE_SAMPLES, ForecastMixin
+from hinge.estimators.common.description.forecast import FEW_ONLINE_SAMPLES, ForecastMixin, data_shape
 from hinge.estimators.common.description.summary import SummaryMixin
 from hinge.estimators.common.exclusive import lock_of
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import Rule
-from hinge.estimators.common.validation import check_parameters, validate_features
+from hinge.estimators.common.validation import validate_features
 from hinge.estimators.online.options import (
     check_online_parameters,
     needs_variance,
@@ -63,8 +63,8 @@ class OnlineEstimator(SummaryMixin, ForecastMixin, BaseEstimator):
 
     def _explain(self, X: Any, y: Any, sample_weight: Any) -> solvers.Explanation:
         """Explain the method for `hinge.solvers.explain`. The estimator is not changed."""
-        check_parameters(self, self._rules)
-        n, budget = np.shape(X)[0], "no limit" if self.budget is None else f"at most {self.budget}"
+        self._check_parameters()
+        (n, _), budget = data_shape(X, y), "no limit" if self.budget is None else f"at most {self.budget}"
         reasons = (
             f"{n} samples, learned one by one: a step costs one kernel value for each term of the expansion ({budget})",
         )

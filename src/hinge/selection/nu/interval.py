@@ -130,7 +130,7 @@ def largest_common_nu(labels: NDArray[Any], weight: Array, balance: str | None) 
 
 def _upper_end(upper: Array, sign: Array, total: float) -> float:
     """Twice the sum of the bounds of the smaller class, as a fraction of the total weight.    ν tutorial Prop. 3"""
-    return 2 * min(float(np.sum(upper[sign == s])) for s in (-1.0, 1.0)) / total
+    return min(1.0, 2 * min(float(np.sum(upper[sign == s])) for s in (-1.0, 1.0)) / total)
 
 
 def _plain(label: Any) -> Any:

@@ -28,14 +28,21 @@ FEW_ONLINE_SAMPLES = 20_000
 class ForecastMixin:
     """Answers to questions before a fit: how long it takes, and whether another estimator is better."""
 
-    def _expected_seconds(self, X: Any, y: Any, sample_weight: Any) -> float | None:
-        """Expected time of `fit`; None if the estimator cannot be trained on a sample of the data."""
+    def _expected_seconds(self, X: Any, y: Any, sample_weight: Any, qid: Any = None) -> float | None:
+        """Expected time of `fit`; None if the estimator cannot be trained on a sample of the data.
+
+        With `qid` the measured fits have whole queries, except for the last one.
+        """
         n = int(np.shape(X)[0])
         sizes = [size for size in MEASURED_SAMPLES if size < n] or [n]
-        order = np.random.default_rng(0).permutation(n)
+        random = np.random.default_rng(0)
+        order = random.permutation(n)
+        if qid is not None:
+            names, query = np.unique(np.asarray(qid), return_inverse=True)
+            order = order[np.argsort(random.permutation(len(names))[query[order]], kind="stable")]
         seconds = []
         for size in sizes:
-            found = _measure(self, X, y, sample_weight, np.sort(order[:size]))
+            found = _measure(self, X, y, np.sort(order[:size]), sample_weight=sample_weight, qid=qid)
             if found is None:
                 return None
             seconds.append(found)
@@ -51,7 +58,17 @@ class ForecastMixin:
         return ""
 
 
-def _measure(estimator: Any, X: Any, y: Any, sample_weight: Any, rows: NDArray[np.intp]) -> float | None:
+def data_shape(X: Any, y: Any = None) -> tuple[int, int]:
+    """Return the numbers of samples and features, after a check of the shapes of X and y."""
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}; explain needs the training data, of shape (n_samples, n_features)")
+    if y is not None and np.shape(y)[:1] != shape[:1]:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[shape[0], *np.shape(y)[:1]]}")
+    return int(shape[0]), int(shape[1])
+
+
+def _measure(estimator: Any, X: Any, y: Any, rows: NDArray[np.intp], **per_sample: Any) -> float | None:
     """Time of a fit to some of the samples; None if they are not valid training data, such as a single class."""
     model, names = clone(estimator), estimator.get_params(deep=False)
     limits: dict[str, Any] = {"max_time": MAX_SECONDS, "verbose": False}
@@ -60,7 +77,7 @@ def _measure(estimator: Any, X: Any, y: Any, sample_weight: Any, rows: NDArray[n
     if estimator.__sklearn_tags__().input_tags.pairwise:
         part = part[:, rows]
     arguments = [part] if y is None else [part, _safe_indexing(y, rows)]
-    options = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[rows]}
+    options = {name: np.asarray(values)[rows] for name, values in per_sample.items() if values is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         started = time.perf_counter()
