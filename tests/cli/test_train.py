@@ -18,7 +18,8 @@ from hinge.problems import Status
 
 
 def test_every_estimator_of_model_files_can_be_trained():
-    assert set(ESTIMATORS) == set(REGISTERED)
+    searches = {"SVCCV", "SVRCV", "LinearSVCCV", "LinearSVRCV"}  # the command for them is `hinge grid`
+    assert set(ESTIMATORS) == set(REGISTERED) - searches
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -226,7 +226,8 @@ def unsupported(estimator: Any) -> str | None:
     remedy = "sklearn.model_selection.GridSearchCV"
     if type(estimator) not in KERNEL:
         return f"{type(estimator).__name__} is not supported by this search; use {remedy}"
-    if not isinstance(estimator.loss, str) and any(np.ndim(value) > 0 for value in vars(estimator.loss).values()):
+    loss_parameters = getattr(estimator.loss, "__dict__", {})  # names and numbers have none
+    if any(np.ndim(value) > 0 for value in loss_parameters.values()):
         return f"loss={estimator.loss!r} has one value per sample, which cannot be divided into folds; use {remedy}"
     if estimator.solver not in ("auto", "working_set"):
         return f"solver={estimator.solver!r} is not supported by this search: use solver='auto', or {remedy}"

@@ -136,9 +136,9 @@ def test_no_gradient_is_computed_after_an_interrupt(solver, monkeypatch):
     sent, computed = [], []
     bounded_gradient = Problem.bounded_gradient
 
-    def recorded(problem, alpha, accurate=False):
+    def recorded(problem, alpha, accurate=False, **options):
         computed.append(bool(sent))
-        return bounded_gradient(problem, alpha, accurate)
+        return bounded_gradient(problem, alpha, accurate, **options)
 
     def interrupt():
         sent.append(time.perf_counter())
@@ -159,11 +159,11 @@ def test_interrupt_of_the_accurate_gradient_keeps_the_certificate(monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     bounded_gradient = Problem.bounded_gradient
 
-    def interrupted(problem, alpha, accurate=False):
+    def interrupted(problem, alpha, accurate=False, **options):
         if accurate:
             signal.raise_signal(signal.SIGINT)
             pytest.fail("the signal was not raised at once")
-        return bounded_gradient(problem, alpha, accurate)
+        return bounded_gradient(problem, alpha, accurate, **options)
 
     monkeypatch.setattr(report, "ROUNDING_SHARE", 0.0)
     monkeypatch.setattr(Problem, "bounded_gradient", interrupted)

@@ -142,13 +142,14 @@ ATTRIBUTES: Mapping[str, Declaration] = {
     "TransductiveSVC": Declaration(
         {
             **_CLASSIFIER, "n_switches_": _COUNT, "positive_fraction_": Number(nan=True),
-            "stages_": Table(Numbers(("stages",)), keys=lambda key: type(key) is str),
+            "stages_": Table(Either(Numbers(("stages",)), Integers(("stages",), 0)), keys=lambda key: type(key) is str),
             "transduction_": Labels(("unlabeled",)), "unlabeled_cost_": Numbers(("unlabeled",)),
         },
         _OPTIONAL,
     ),
     "RegularizationNetwork": Declaration(
-        {**_EXPANSION, **_FUNCTIONS, "_beta": Numbers(("weighted samples",), finite=True), "n_active_": _COUNT}, _OPTIONAL
+        {**_EXPANSION, **_FUNCTIONS, "_beta": Numbers(("weighted samples",), finite=True), "n_active_": _COUNT},
+        _OPTIONAL,
     ),
     "SemiparametricSVC": Declaration({**_EXPANSION, **_CLASSES, **_WEIGHTS, **_FUNCTIONS}, _OPTIONAL),
     "SemiparametricSVR": Declaration({**_EXPANSION, **_SINGLE, **_FUNCTIONS}, _OPTIONAL),
@@ -184,8 +185,9 @@ ATTRIBUTES: Mapping[str, Declaration] = {
 def check_attributes(name: str, attributes: Mapping[str, Any]) -> None:
     """Raise a ValueError if the fitted attributes of an estimator of this class are not valid.
 
-    Attributes that are not declared are those of users; hinge does not read them.
+    Attributes that are not declared are those of users; hinge does not read them. Estimators of hinge are declared;
+    those that users register may have no declaration.
     """
-    declared, sizes = ATTRIBUTES[name], Sizes()
+    declared, sizes = ATTRIBUTES.get(name, Declaration({})), Sizes()
     check_all(declared.fitted, attributes, sizes)
     check_all({key: each for key, each in declared.possible.items() if key in attributes}, attributes, sizes)

@@ -22,8 +22,8 @@ SIGNAL_CHECK_SECONDS = 0.05
 #: Smallest feasibility tolerance that HiGHS accepts; smaller values of `tol` are raised to it.
 MIN_TOL = 1e-10
 
-#: Time that is reserved for the conversions of `linprog` and for the certificates, in multiples of the time in which the
-#: program was built.
+#: Time that is reserved for the conversions of `linprog` and for the certificates, in multiples of the time that
+#: building the program took.
 RESERVED_BUILD_TIMES = 2
 
 #: Share of the time limit from which on HiGHS's "limit reached" counts as the time limit, not as the iteration limit.
