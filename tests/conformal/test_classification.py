@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neighbors import LocalOutlierFactor
 
 import hinge
 from hinge.conformal import ConformalClassifier, ConformalDetector, FullConformal
@@ -153,6 +154,20 @@ def test_invalid_arguments():
         ConformalClassifier(hinge.SVC()).fit(X, np.ones(60))
     with pytest.raises(ValueError, match="no formula"):
         ConformalClassifier(hinge.SVC(kernel="precomputed"), method="full").fit(X @ X.T, y)
+
+
+@pytest.mark.parametrize("method", ["inductive", "cross", "full"])
+@pytest.mark.parametrize(
+    ("make", "estimator"),
+    [
+        (ConformalClassifier, hinge.SVR()), (ConformalClassifier, hinge.OneClassSVM()),
+        (ConformalDetector, hinge.SVC()), (ConformalDetector, hinge.SVR()), (ConformalDetector, LocalOutlierFactor()),
+    ],
+)  # fmt: skip
+def test_other_estimators_are_rejected(make, estimator, method):
+    X, y = data()
+    with pytest.raises(TypeError, match=f"estimator is a {type(estimator).__name__}, which is not a"):
+        make(estimator, method=method).fit(X, y)
 
 
 @pytest.mark.parametrize("size", [0, 0.0, 1.0, 1.5, 40, 41, -0.2, True, "a", np.nan])

@@ -7,7 +7,14 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -104,6 +111,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Train the estimator and compute the scores of the calibration samples."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_flag("class_conditional", self.class_conditional)
+        if is_regressor(self._estimator()) or is_outlier_detector(self._estimator()):
+            raise TypeError(
+                f"estimator is a {type(self._estimator()).__name__}, which is not a classifier; use JackknifePlus for "
+                "regressors and ConformalDetector for novelty detectors"
+            )
         X, y = indexable(X), column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         check_classification_targets(y)

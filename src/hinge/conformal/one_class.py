@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, OutlierMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -88,6 +88,12 @@ class ConformalDetector(MetaEstimatorMixin, OutlierMixin, BaseEstimator):
         """Train the detector and compute the scores of the calibration samples; y is ignored."""
         check_choice("method", self.method, ("inductive", "cross", "full"))
         check_level(self.alpha)
+        estimator = self._estimator()
+        if is_classifier(estimator) or is_regressor(estimator) or not hasattr(estimator, "decision_function"):
+            raise TypeError(
+                f"estimator is a {type(estimator).__name__}, which is not a novelty detector with decision_function; "
+                "use OneClassSVM, or ConformalClassifier for classifiers"
+            )
         X = indexable(X)
         n = n_rows(X)
         if self.method == "full":
