@@ -323,7 +323,7 @@ def check_pair(name: str, value: Any, *, open_low: bool = False, finite: bool = 
     if np.ndim(value) and not is_pair(value):
         raise TypeError(
             f"{name} has shape {np.shape(value)}, but it must be one number, or a tuple (above, below), for all "
-            "samples; values of single samples are accepted by SVR, and by IncrementalSVR.fit(side_weight=..., epsilon=...)"
+            "samples; SVR and IncrementalSVR.fit(side_weight=..., epsilon=...) accept values of single samples"
         )
     parts = zip((f"{name}[0]", f"{name}[1]"), value, strict=True) if is_pair(value) else [(name, value)]
     for label, part in parts:
