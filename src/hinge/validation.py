@@ -320,6 +320,11 @@ def is_pair(value: Any) -> bool:
 
 def check_pair(name: str, value: Any, *, open_low: bool = False, finite: bool = True) -> None:
     """Raise unless `value` is a number, or a tuple of two numbers (above, below); none is negative."""
+    if np.ndim(value) and not is_pair(value):
+        raise TypeError(
+            f"{name} has shape {np.shape(value)}, but it must be one number, or a tuple (above, below), for all "
+            "samples; SVR and IncrementalSVR.fit(side_weight=..., epsilon=...) accept values of single samples"
+        )
     parts = zip((f"{name}[0]", f"{name}[1]"), value, strict=True) if is_pair(value) else [(name, value)]
     for label, part in parts:
         check_number(label, part, 0.0, open_low=open_low, finite=finite)

@@ -18,6 +18,7 @@ from hinge.estimators.kernel.regression import KernelRegressor, store_function
 from hinge.formulations import Formulation
 from hinge.formulations.svr import difference, split_signs
 from hinge.io import registry as files
+from hinge.io.checks.estimators import ATTRIBUTES
 from hinge.kernels import RBF, open_access
 from hinge.model import Expansion
 from hinge.paths.regularization import check_samples, follow
@@ -148,6 +149,7 @@ def test_path_over_the_cost_needs_no_further_code(data):
 def test_model_files_hold_the_estimator(data, tmp_path, monkeypatch):
     X, y = data
     monkeypatch.setitem(files.ESTIMATORS, "QuantileSVR", QuantileSVR)
+    monkeypatch.setitem(ATTRIBUTES, "QuantileSVR", ATTRIBUTES["SVR"])
     model = QuantileSVR(tau=0.2).fit(X, y)
     hinge.save(model, tmp_path / "model.hinge")
     loaded = hinge.load(tmp_path / "model.hinge")

@@ -364,3 +364,11 @@ def test_ambiguous_groups_are_rejected(groups, message):
     model = hinge.SVR().fit(X, X["x0"])
     with pytest.raises(ValueError, match=message):
         shapley_values(model, X, X, groups=groups)
+
+
+def test_names_are_plain_python_values():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = hinge.SVC().fit(X, np.arange(30) % 3)
+    result = shapley_values(model, X[:2], X, groups={"first": [0, 1]}, output="pairs")
+    assert repr(result.output_names.tolist()) == "[(0, 1), (0, 2), (1, 2)]"
+    assert repr(result.feature_names.tolist()) == "['first', 2]"

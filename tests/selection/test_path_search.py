@@ -65,6 +65,20 @@ def test_bounds_hold_and_estimates_are_close(C, seed):
     assert abs(found.nu_maximized_target - exact) <= 0.2
 
 
+@pytest.mark.parametrize("C", [0.5, 1.0, 20.0])
+def test_the_span_bound_is_that_of_its_formula(C):
+    rng = np.random.default_rng(0)
+    b = np.where(np.arange(200) < 100, 1, -1)
+    A = 0.2 * rng.normal(size=(200, 2)) + b[:, None]
+    model = hinge.SVC(C=C, gamma=0.3, tol=1e-10).fit(A, b)
+    alpha, K = np.abs(model.dual_coef_.ravel()), hinge.kernels.RBF(0.3)(A)
+    free = alpha < C * (1 - 1e-9)
+    diameter = np.sqrt(np.max(2 - 2 * K))
+    expected = (diameter * max(diameter, C**-0.5) * alpha[free].sum() + np.sum(~free)) / 200
+    assert 0 < expected < 1
+    assert loo_bounds(A, b, C=C, gamma=0.3).span_bound == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize(("name", "nu", "gamma"), [("overlap", 0.3, 2.0), ("every point twice", 0.2, 0.3)])
 def test_leave_one_out_values_of_nu_lie_in_their_intervals(name, nu, gamma):
     A, b = classification()[name]

@@ -73,9 +73,9 @@ class NuSVC(Formulation):
         half, error = np.asarray(0.5 * self.nu * float(self.weight.sum())), 0.0
         if half.ndim == 0:
             sides = [attainable_total(float(half), upper[side], rounded) for side in (positive, self.y < 0)]
-            total = min(total for total, _ in sides)
-            half = np.asarray(total)
-            error = 0.0 if any(largest for _, largest in sides) else total_error(self.nu, self.weight, total)
+            smallest = min(total for total, _ in sides)
+            half = np.asarray(smallest)
+            error = 0.0 if any(largest for _, largest in sides) else total_error(self.nu, self.weight, smallest)
         lower, upper = signed_bounds(self.y, upper)
         total = np.stack([half, -half], axis=-1)
         group = np.where(positive, 0, 1).astype(np.int8)

@@ -81,7 +81,7 @@ def functions_of(model: Any, output: str = "classes") -> Functions:
     pairs = list(combinations(range(len(names)), 2))
     if output == "pairs":
         labels = np.empty(len(pairs), dtype=object)
-        labels[:] = [(names[i], names[j]) for i, j in pairs]
+        labels[:] = list(combinations(names.tolist(), 2))
         return Functions(parts, weights, intercept, labels)
     mixing = np.zeros((len(pairs), len(names)))
     for row, (i, j) in enumerate(pairs):

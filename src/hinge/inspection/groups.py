@@ -54,13 +54,14 @@ def _from_mapping(groups: Mapping[Any, Any], names: NDArray[Any]) -> tuple[NDArr
                 )
             group[int(j)] = g
     for j in np.flatnonzero(group < 0):
-        if names[j] in groups:
+        name = names.tolist()[j]
+        if name in groups:
             raise ValueError(
-                f"groups has the name {names.tolist()[j]!r}, which is also the name of a feature outside of the group; "
+                f"groups has the name {name!r}, which is also the name of a feature outside of the group; "
                 "choose another name"
             )
         group[j] = len(titles)
-        titles.append(names[j])
+        titles.append(name)
     result = np.empty(len(titles), dtype=object)
     result[:] = titles
     return group, result

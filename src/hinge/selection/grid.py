@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from hinge.control import RunControl
 from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR
 from hinge.kernels import Kernel
+from hinge.losses import Loss
 from hinge.selection.axes import values_of
 from hinge.selection.kernel_search import KernelSearch
 from hinge.selection.linear_search import LinearSearch
@@ -226,8 +227,7 @@ def unsupported(estimator: Any) -> str | None:
     remedy = "sklearn.model_selection.GridSearchCV"
     if type(estimator) not in KERNEL:
         return f"{type(estimator).__name__} is not supported by this search; use {remedy}"
-    loss_parameters = getattr(estimator.loss, "__dict__", {})  # names and numbers have none
-    if any(np.ndim(value) > 0 for value in loss_parameters.values()):
+    if isinstance(estimator.loss, Loss) and any(np.ndim(value) > 0 for value in vars(estimator.loss).values()):
         return f"loss={estimator.loss!r} has one value per sample, which cannot be divided into folds; use {remedy}"
     if estimator.solver not in ("auto", "working_set"):
         return f"solver={estimator.solver!r} is not supported by this search: use solver='auto', or {remedy}"

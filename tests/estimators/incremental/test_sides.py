@@ -131,3 +131,10 @@ def test_invalid_input(options, message):
     with pytest.raises(ValueError, match="belongs to new samples, but X is None"):
         model.update(**options)
     assert model.n_samples_ == 6
+
+
+@pytest.mark.parametrize("estimator", [hinge.LinearSVR, hinge.IncrementalSVR])
+def test_arrays_in_the_constructor_are_rejected_with_their_shape(estimator):
+    X, y = np.arange(30.0).reshape(10, 3), np.arange(10.0)
+    with pytest.raises(TypeError, match=r"epsilon has shape \(10, 2\), but it must be one number, or a tuple"):
+        estimator(epsilon=np.ones((10, 2))).fit(X, y)

@@ -111,9 +111,10 @@ class RegularizationNetwork(SemiparametricRegressor):
         As in `SVR`.
     regularizer : str, Kernel, callable, matrix of shape (n_samples, n_samples) or None, default="identity"
         The matrix D: "identity", ½‖α‖²; "values", D = K², the sum of the squared values of the expansion at the
-        training samples (LwK Table 10.3); a kernel or a function of two sets of samples, ⟨(Pk)(x, ·), (Pk)(z, ·)⟩; the
-        matrix itself, for the samples given to `fit`; None for D = K. It must be positive semidefinite. Functions of
-        its null space have no penalty.
+        training samples (LwK Table 10.3), where eigenvalues of K below 1e-8 of the largest one are left out: if there
+        are any, the fit can end with the status NUMERICAL, and `certificate_` has the gap; a kernel or a function of
+        two sets of samples, ⟨(Pk)(x, ·), (Pk)(z, ·)⟩; the matrix itself, for the samples given to `fit`; None for
+        D = K. It must be positive semidefinite. Functions of its null space have no penalty.
     functions : {"constant", "linear", "quadratic"} or callable, default="constant"
         The unpenalized functions ψⱼ, as in `SemiparametricSVR`.
     solver, tol, max_iter, max_time, n_jobs, verbose
