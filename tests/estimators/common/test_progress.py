@@ -240,7 +240,8 @@ WITH_FUNCTION = {
 
 @pytest.mark.parametrize("name", WITH_FUNCTION)
 def test_paths_and_approximations_report_to_a_function(name, monkeypatch):
-    monkeypatch.setattr("hinge.control.REPORT_PERIOD", 0.0)
+    for module in ("hinge.control", "hinge.paths.quadratic_loss.tracking"):
+        monkeypatch.setattr(f"{module}.REPORT_PERIOD", 0.0)
     seen, stream = [], io.StringIO()
     WITH_FUNCTION[name](seen.append)
     if name not in ("regularization_path", "one_vs_one_paths", "lasso_path", "ranking_path"):  # the core reports seldom

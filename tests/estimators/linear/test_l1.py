@@ -220,8 +220,8 @@ class TestRuns:
         assert model.status_ is Status.MAX_ITER
 
     def test_callback_can_stop_a_run(self):
-        X, y = make_classification(3000, 300, flip_y=0.3, random_state=0)
-        model = hinge.LinearSVC(penalty="l1", C=1e4, tol=1e-14, max_iter=-1)
+        X, y = make_classification(6000, 500, flip_y=0.3, random_state=0)  # seconds until rounding errors end the run
+        model = hinge.LinearSVC(penalty="l1", C=1e6, tol=1e-14, max_iter=-1)
         snapshots = []
         started = time.monotonic()
         model._fit(X, y, None, RunControl(60.0, callback=lambda snapshot: snapshots.append(snapshot)  or False))

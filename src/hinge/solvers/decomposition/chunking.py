@@ -16,6 +16,7 @@ from hinge.solvers.decomposition.base import (
     MAX_POLISHED_SAMPLES,
     DecompositionRun,
     WorkingSetOptions,
+    max_steps_of,
     solution_of,
     steps_left,
 )
@@ -74,7 +75,7 @@ class Chunking(WorkingSetOptions):
         gradients. Variables outside of the chunk are 0. Therefore "gap" is "gradient" times the cost of the sample, and
         "multiplier" depends on the cost only.
     max_iter : int
-        Largest number of steps in all chunks together; −1 for no limit.
+        Largest number of steps in all chunks together; −1 for the default of a problem with all samples.
 
     Notes
     -----
@@ -126,6 +127,7 @@ class _Run:
         self.snapshots: list[dict[str, Any]] = []  # columns; one list, so that a signal leaves no column incomplete
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.iterations = self.chunks = 0
+        self.max_steps = max_steps_of(problem) if options.max_iter < 0 else options.max_iter
 
     def solve(self) -> DecompositionRun:
         """Solve chunk after chunk."""
@@ -208,7 +210,7 @@ class _Run:
         """Stop if the last chunk was not solved, or if a limit is reached before the next one."""
         if status is not Status.SOLVED:
             raise _Stop(status)
-        if 0 <= self.options.max_iter <= self.iterations:
+        if self.max_steps <= self.iterations:
             raise _Stop(Status.MAX_ITER)
         remaining = self.control.remaining()
         if remaining is not None and remaining <= self.seconds_per_row:
@@ -235,7 +237,7 @@ class _Run:
         if remaining is not None and remaining <= reserve:
             raise _Stop(Status.TIME_LIMIT)
         solver = WorkingSet(
-            tol=tol, shrinking=options.shrinking, max_iter=steps_left(options.max_iter, self.iterations),
+            tol=tol, shrinking=options.shrinking, max_iter=steps_left(self.max_steps, self.iterations),
             cache_size=options.cache_size, precision=options.precision, polish=False, threads=options.threads,
         )  # fmt: skip
         iterations, seconds = self.iterations, time.monotonic() - self.began
