@@ -243,3 +243,12 @@ def test_invalid_arguments_are_rejected():
         hinge.save(hinge.SemiparametricSVR(functions=lambda X: X).fit(X, y), "unused.hinge")
     with pytest.raises(ValueError, match="semiparametric"):
         hinge.conformal.JackknifePlus(hinge.SemiparametricSVR()).fit(X, y)
+
+
+@pytest.mark.parametrize("cls", [hinge.SemiparametricSVC, hinge.SemiparametricSVR])
+def test_other_functions_than_at_fit_are_refused(cls):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    model = cls(functions="linear").fit(X, y).set_params(functions="quadratic")
+    with pytest.raises(ValueError, match="function_coef_ has 3 columns, but functions='quadratic' are 6"):
+        model.certify(X, y)

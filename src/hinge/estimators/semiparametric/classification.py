@@ -18,6 +18,7 @@ from hinge.estimators.kernel.base import DualEstimator
 from hinge.estimators.semiparametric.functions import (
     FUNCTION_RULES,
     function_values,
+    independent_coef,
     semiparametric_subproblems,
     semiparametric_values,
     store_function_coef,
@@ -167,12 +168,8 @@ class SemiparametricSVC(ClassifierMixin, DualEstimator):
     def _expansions(self, data: ClassificationData, subproblems: Sequence[Subproblem]) -> list[Expansion]:
         beta = np.zeros((data.n, len(subproblems)))
         beta[np.searchsorted(data.rows, self.support_)] = self.model_.coefficients
-        used = independent_functions(self._values(data))
-        pairs = zip(beta.T, self.function_coef_, strict=True)
-        return [
-            SemiparametricExpansion(np.ascontiguousarray(column), 0.0, weights=np.ascontiguousarray(row[used]))
-            for column, row in pairs
-        ]
+        pairs = zip(beta.T, independent_coef(self, self._values(data)), strict=True)
+        return [SemiparametricExpansion(np.ascontiguousarray(column), 0.0, weights=row) for column, row in pairs]
 
     def decision_function(self, X: Any) -> Array:
         """f at each row of X: positive for ``classes_[1]`` if there are two classes; otherwise one column per class."""

@@ -89,6 +89,17 @@ def store_function_coef(estimator: Any, expansions: Sequence[Expansion], used: N
     estimator.function_coef_ = coef
 
 
+def independent_coef(estimator: Any, values: Array) -> Array:
+    """Return the columns of `function_coef_` that belong to linearly independent functions with these `values`."""
+    coef = estimator.function_coef_
+    if coef.shape[1] != values.shape[1]:
+        raise ValueError(
+            f"function_coef_ has {coef.shape[1]} columns, but functions={estimator.functions!r} are {values.shape[1]}: "
+            "a parameter was changed; fit again"
+        )
+    return np.ascontiguousarray(coef[:, independent_functions(values)])
+
+
 def additive_model(estimator: Any) -> PartlyLinearModel:
     """Return the kernel expansion and the functions as one model; the functions must be linear."""
     if estimator.functions not in ("constant", "linear"):

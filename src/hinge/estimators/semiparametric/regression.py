@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from hinge.control import RunControl
 from hinge.estimators.common.report import rollback
 from hinge.estimators.common.rules import KERNEL_RULES, LIMIT_RULES, POSITIVE, Flag, Number, Rule, Sides
@@ -16,6 +14,7 @@ from hinge.estimators.kernel.regression import ResidualLossRegressor, store_func
 from hinge.estimators.semiparametric.functions import (
     FUNCTION_RULES,
     function_values,
+    independent_coef,
     semiparametric_subproblems,
     semiparametric_values,
     store_function_coef,
@@ -172,6 +171,5 @@ class SemiparametricSVR(SemiparametricRegressor):
 
     def _expansions(self, data: TrainingData, subproblems: Sequence[Subproblem]) -> list[Expansion]:
         (part,) = super()._expansions(data, subproblems)
-        used = independent_functions(self._values(data))
-        weights = np.ascontiguousarray(self.function_coef_[0, used])
+        (weights,) = independent_coef(self, self._values(data))
         return [SemiparametricExpansion(part.coefficients, 0.0, part.margin, part.tube, weights=weights)]

@@ -239,7 +239,7 @@ class _Column:
         loss = float(self.cost @ largest**2)
         value = 0.5 * float(w @ (self.inner @ w)) + smallest
         error = (loss - smallest) + (m + 16) * operations * loss
-        error += 0.5 * size**2 * (self.inner_error + 2 * (n + 4) * operations * self._largest())
+        error += 0.5 * size * size * (self.inner_error + 2 * (n + 4) * operations * self._largest())
         error += (n + 8) * operations * abs(self.ridge) * float(w @ w)
         return value, 1.01 * error
 
@@ -263,8 +263,8 @@ class _Column:
         rest = np.abs(self.product - image) + self.product_error + self.inner_error * size
         rest += 2 * operations * (largest * size + np.abs(self.product))
         square = 2 * float(self.product @ x) - float(x @ image) + 2 * float(self.product_error @ np.abs(x))
-        square += self.inner_error * size**2 + self._divided_by_ridge(float(rest @ rest))
-        square += 4 * operations * (float(np.abs(self.product) @ np.abs(x)) + largest * size**2)
+        square += self.inner_error * size * size + self._divided_by_ridge(float(rest @ rest))
+        square += 4 * operations * (float(np.abs(self.product) @ np.abs(x)) + largest * size * size)
         square = max(0.0, square)
         losses = 0.5 * float(np.sum(self.beta**2 / self.cost))
         linear = math.fsum((self.sign * self.beta).tolist())
