@@ -29,7 +29,7 @@ def test_a_basis_that_is_reduced_by_the_time_limit_is_reported():
 def test_dual_points_whose_squares_overflow_give_a_valid_certificate():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.where(X[:, 0] > 0, 1, -1)
-    model = hinge.LowRankSVC(n_basis=5).fit(X, y)
+    model = LowRankSVC(n_basis=5).fit(X, y)
     optimum = model.certificate_.primal
     model._dual_points = [1e200 * point for point in model._dual_points]
     certificate = model.certify(X, y)
