@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.utils.validation import has_fit_parameter
 
 import hinge
 from hinge.io.checks.estimators import ATTRIBUTES
@@ -63,6 +64,17 @@ def test_damaged_attributes_are_rejected(name):
             vars(model)[key] = each
             with pytest.raises(ValueError):
                 check_fitted(model)
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
+def test_models_fitted_with_zero_weights_are_valid(name):
+    """Arrays of linear programs and regularization networks hold the samples with a positive weight only."""
+    model = ESTIMATORS[name]()
+    if not has_fit_parameter(model, "sample_weight"):
+        return
+    weight = np.ones(len(Y))
+    weight[:4] = 0
+    check_fitted(model.fit(X, Y, sample_weight=weight))
 
 
 class TestPaths:
